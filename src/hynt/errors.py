@@ -81,6 +81,12 @@ class UsageError(HyntError):
     exit_code = 2
 
 
+def not_installed(package: str, extra: str, *, what: str = "", where: str = "") -> UsageError:
+    """What to say where an extra is missing; `what` is what needs its package."""
+    said = f"{what} needs {package}, which is not installed." if what else f"{package} is not installed."
+    return UsageError(said, where=where, advice=f"Install it with: pip install 'hynt[{extra}]'.")
+
+
 class RecordProblem(Exception):
     """One record cannot become a fact. Whoever reads the file catches it, adds the place and counts the reason."""
 

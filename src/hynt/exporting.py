@@ -27,14 +27,13 @@ from hynt import __version__
 from hynt.batches.buckets import BatchLayout, LayoutIndex, Span, layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch, Task, mask
-from hynt.errors import DataError, UsageError
+from hynt.errors import DataError, UsageError, not_installed
 from hynt.files import whole_file
 from hynt.graph.fact_table import component_count
 from hynt.models.combination import TaskWeights
 from hynt.models.contract import Candidates, Entities, Model, Position, Relations, ScaledNumber, position_of
 from hynt.runs.opening import LoadedRun
 
-INSTALL = "Install it with: pip install 'hynt[onnx]'."
 MOST_QUALIFIERS = 16
 """By default the capacity is that of the graph's longest fact, up to this."""
 
@@ -169,7 +168,7 @@ def _libraries() -> tuple[Any, Any]:
         import onnxruntime
         import onnxscript  # noqa: F401 - torch's exporter needs it
     except ImportError as problem:
-        raise UsageError(f"{problem.name} is not installed.", where="--format", advice=INSTALL) from None
+        raise not_installed(problem.name or "onnx", "onnx", where="--format") from None
     return onnx, onnxruntime
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeGuard
 
 from hynt.config import flat, to_mapping
-from hynt.errors import UsageError
+from hynt.errors import UsageError, not_installed
 from hynt.names import advice_on
 from hynt.runs.checkpoint import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.run_folder import CONFIG, RunFolder
@@ -57,13 +57,6 @@ class Tracker(Protocol):
         """Training has ended, and `how`; no more numbers come."""
 
 
-def missing(library: str, extra: str) -> UsageError:
-    """The word for a tracker whose library is not installed."""
-    return UsageError(
-        f"{library} is not installed.", where="--track", advice=f"Install it with: pip install 'hynt[{extra}]'."
-    )
-
-
 # Parameters and metrics to MLflow: the server that MLFLOW_TRACKING_URI names, or a SQLite file beside the runs.
 
 EXPERIMENT = "hynt"
@@ -81,7 +74,7 @@ class ToMlflow:
             from mlflow import entities
             from mlflow.tracking import MlflowClient
         except ImportError:
-            raise missing("MLflow", "mlflow") from None
+            raise not_installed("MLflow", "mlflow", where="--track") from None
         logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of the tables it makes
         self._client_of, self._entities = MlflowClient, entities
 
@@ -124,7 +117,7 @@ class ToTensorBoard:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise missing("TensorBoard", "tensorboard") from None
+            raise not_installed("TensorBoard", "tensorboard", where="--track") from None
         self._make: Any = SummaryWriter
 
     def begin(self, run: Tracked) -> None:
@@ -154,7 +147,7 @@ class ToWandb:
         try:
             import wandb
         except ImportError:
-            raise missing("Weights & Biases", "wandb") from None
+            raise not_installed("Weights & Biases", "wandb", where="--track") from None
         self._wandb: Any = wandb
 
     def begin(self, run: Tracked) -> None:

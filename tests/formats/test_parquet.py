@@ -143,7 +143,7 @@ def test_a_damaged_file_is_an_error(tmp_path, change):
     with pytest.raises(DataError) as problem:
         read_file(path, "parquet")
     assert str(problem.value).startswith(f"{path}: is not a readable Parquet file: ")
-    assert str(problem.value).endswith("It is incomplete, damaged or of another kind: get it again.")
+    assert str(problem.value).endswith("It is incomplete, damaged or of another kind: write or get it again.")
 
 
 def test_a_missing_file_is_an_error(tmp_path):

@@ -20,7 +20,7 @@ from hynt.asking.written import WrittenParts, WrittenQuestions
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats import jsonl
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.parquet import RowReader
+from hynt.formats.parquet import RowReader, broken
 from hynt.graph.columns import bounded_batches
 from hynt.graph.fact import Fact
 from hynt.graph.vocabulary import Ids
@@ -183,7 +183,7 @@ class ParquetQuestions:
         except DataError as problem:
             raise UsageError.of(problem) from None
         except (pa.ArrowException, OSError) as problem:
-            raise _broken(path, problem) from None
+            raise UsageError.of(broken(path, problem)) from None
 
     def done(self) -> float:
         """The share of the file's rows that were read, from 0 to 1."""
@@ -207,7 +207,7 @@ class ParquetQuestions:
                         waiting = left.to_batches()
                         yield self._written(whole.slice(0, size), self._read - len(left) - size)
         except (pa.ArrowException, OSError) as problem:
-            raise _broken(self.path, problem) from None
+            raise UsageError.of(broken(self.path, problem)) from None
         left = pa.Table.from_batches(waiting) if waiting else None
         if left is not None and len(left):
             yield self._written(left, self._read - len(left))
@@ -269,12 +269,3 @@ def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column if column.type == kind else column.cast(kind, safe=False)  # large integers round, as in Python
-
-
-def _broken(path: Path, problem: Exception) -> UsageError:
-    lines = str(problem).splitlines()
-    return UsageError(
-        f"is not a readable Parquet file: {lines[0].rstrip('.') if lines else type(problem).__name__}.",
-        where=str(path),
-        advice="It is incomplete, damaged or of another kind: write it again.",
-    )

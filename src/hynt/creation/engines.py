@@ -23,10 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hynt.creation.parts import Checker, ParseJob, ParseListener, build, cut, parse_locally
-from hynt.creation.reading import missing_extra
 from hynt.creation.sources.source import get_source
 from hynt.creation.tasks import BuildFolder, FileRange, PartSummary, size_of
-from hynt.errors import DataError, UsageError
+from hynt.errors import DataError, UsageError, not_installed
 
 if TYPE_CHECKING:
     import duckdb
@@ -93,7 +92,7 @@ class DuckDBEngine:
         try:
             import duckdb
         except ImportError:
-            raise missing_extra("duckdb", "this engine's queries") from None
+            raise not_installed("duckdb", "create", what="making a graph from a dump") from None
         self._workers = workers
         self._error = duckdb.Error
         self._connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:")
@@ -161,11 +160,7 @@ class SparkEngine:
         try:
             from pyspark.sql import SparkSession
         except ImportError:
-            raise UsageError(
-                "the engine spark needs the package pyspark.",
-                where="--engine",
-                advice="Install it with: pip install 'hynt[spark]'.",
-            ) from None
+            raise not_installed("pyspark", "spark", what="the engine spark", where="--engine") from None
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             os.environ.setdefault(name, sys.executable)
         builder = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
-from hynt.errors import DataError, UsageError
+from hynt.errors import DataError, not_installed
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import ByteStream, open_bytes, unreadable
 
@@ -143,7 +143,7 @@ class DumpStream:
         try:
             from isal import igzip, isal_zlib
         except ImportError:
-            raise missing_extra("isal", "gzip-compressed dumps") from None
+            raise not_installed("isal", "create", what="a dump in gzip") from None
         self._errors = (*self._errors, cast(type[Exception], isal_zlib.error))
         file = _opened(self._path)
         return _GzipFile(igzip.IGzipFile(fileobj=file), file), file.tell  # type: ignore[no-untyped-call]
@@ -152,7 +152,7 @@ class DumpStream:
         try:
             import rapidgzip
         except ImportError:
-            raise missing_extra("rapidgzip", "bzip2-compressed dumps") from None
+            raise not_installed("rapidgzip", "create", what="a dump in bzip2") from None
         try:
             stream = rapidgzip.IndexedBzip2File(str(self._path), parallelization=threads)
         except (RuntimeError, ValueError):
@@ -188,11 +188,6 @@ def is_compressed(path: Path) -> bool:
 
 def _is_bzip2(magic: bytes) -> bool:
     return magic.startswith(_BZIP2) and magic[3:4].isdigit()
-
-
-def missing_extra(package: str, purpose: str) -> UsageError:
-    """The error where a package of the extra is not installed."""
-    return UsageError(f"{purpose} need the package {package}.", advice="Install it with: pip install 'hynt[create]'.")
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -51,7 +51,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
                 report.line = before + batch.num_rows
                 report.bytes_read += int(size * batch.num_rows / total)
     except (pa.ArrowException, OSError) as problem:
-        raise _broken(path, problem) from None
+        raise broken(path, problem) from None
 
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> list[Path]:
@@ -95,7 +95,7 @@ def _units_beside(path: Path) -> dict[str, str]:
         units = zip(table["relation"].to_pylist(), table["unit"].to_pylist(), strict=True)
         return {relation: unit for relation, unit in units if relation and unit}
     except (pa.ArrowException, OSError, KeyError) as problem:
-        raise _broken(relations, problem) from None
+        raise broken(relations, problem) from None
 
 
 def _file_size(path: Path) -> int:
@@ -107,12 +107,13 @@ def _file_size(path: Path) -> int:
         raise unreadable(path, problem) from None
 
 
-def _broken(path: Path, problem: Exception) -> DataError:
+def broken(path: Path, problem: Exception) -> DataError:
+    """What to say of a file that Arrow cannot read."""
     lines = str(problem).splitlines()
     return DataError(
         f"is not a readable Parquet file: {lines[0].rstrip('.') if lines else type(problem).__name__}.",
         where=str(path),
-        advice="It is incomplete, damaged or of another kind: get it again.",
+        advice="It is incomplete, damaged or of another kind: write or get it again.",
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hynt.errors import UsageError
+from hynt.errors import UsageError, not_installed
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -179,7 +179,7 @@ def _with(settings: ServiceSettings, more: dict[str, Any]) -> ServiceSettings:
 def _check_installed(extra: str, packages: Sequence[str]) -> None:
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            raise UsageError(f"{package} is not installed.", advice=f"Install it: pip install 'hynt[{extra}]'.")
+            raise not_installed(package, extra)
 
 
 def _announce(url: str) -> None:

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hynt.errors import UsageError
+from hynt.errors import UsageError, not_installed
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_moment, format_number, format_quantity
 from hynt.graph.units.conversion import kept, shown, shown_difference
@@ -228,7 +228,7 @@ _SETTINGS: dict[Any, Any] = {
 def check_drawable(option: str) -> None:
     """Refuses, before any work is done, where matplotlib is not installed."""
     if find_spec("matplotlib") is None:
-        raise UsageError("a picture needs matplotlib.", where=option, advice="Install it: pip install 'hynt[plot]'.")
+        raise not_installed("matplotlib", "plot", what="a picture", where=option)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from typing import Any
 from hynt.asking.examples import EXAMPLES
 from hynt.batches.masked_batch import Task
 from hynt.calibration.calibration import CALIBRATION
-from hynt.errors import DataError, HyntError, UsageError
+from hynt.errors import DataError, HyntError, UsageError, not_installed
 from hynt.files import (
     MANIFEST_NAME,
     hashes,
@@ -187,10 +187,7 @@ def _library() -> Any:
         import huggingface_hub.errors
         import huggingface_hub.utils
     except ImportError:
-        raise UsageError(
-            "huggingface_hub is not installed.",
-            advice="Install it with: pip install 'hynt[hub]', or use a local folder.",
-        ) from None
+        raise not_installed("huggingface_hub", "hub") from None
     library: Any = huggingface_hub
     if not sys.stderr.isatty():
         library.utils.disable_progress_bars()

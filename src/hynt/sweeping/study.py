@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from hynt.batches.epoch_plan import derived_seed
 from hynt.config import from_mapping, to_mapping, with_overrides
-from hynt.errors import DataError, UsageError
+from hynt.errors import DataError, UsageError, not_installed
 from hynt.evaluation.metrics import LOWER_IS_BETTER
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.model_choice import settings_class_for
@@ -251,7 +251,6 @@ def settled(settings: RunSettings, metric: str, space: Space, graph: KnowledgeGr
     return settings, space.fitted(settings)
 
 
-INSTALL = "Install it with: pip install 'hynt[sweep]'."
 RETRIES = 3
 """How often a trial is tried again after the worker at it was lost."""
 
@@ -327,7 +326,7 @@ class StudyStorage:
                     ),
                 )
             except ImportError as problem:
-                raise UsageError(f"the driver of the storage is missing: {problem}.", advice=INSTALL) from None
+                raise not_installed(problem.name or "a driver", "sweep", what="this storage") from None
             except (alchemy.exc.ProgrammingError, alchemy.exc.IntegrityError, alchemy.exc.OperationalError) as problem:
                 # Two workers that both find an empty server both make the tables; the slower one finds them there.
                 if attempt + 1 == _TRIES_TO_OPEN or "connection" in str(problem).lower():
@@ -354,7 +353,7 @@ def load_optuna() -> Any:
     try:
         import optuna
     except ImportError:
-        raise UsageError("a sweep needs Optuna, which is not installed.", advice=INSTALL) from None
+        raise not_installed("Optuna", "sweep", what="a sweep") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
 

@@ -233,7 +233,7 @@ def test_a_missing_library_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with pytest.raises(UsageError) as problem:
         read("", tmp_path, "facts.nt")
-    assert str(problem.value).endswith("which is not installed. Run: pip install 'hynt[rdf]'")
+    assert str(problem.value).endswith("which is not installed. Install it with: pip install 'hynt[rdf]'.")
 
 
 @given(names)

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from hynt.creation.options import Selection
 from hynt.creation.reading import Scan
-from hynt.errors import RecordProblem, UsageError
+from hynt.errors import RecordProblem, UsageError, not_installed
 from hynt.formats.format import UnitRule
 from hynt.formats.values import DATES, NUMBERS, XSD, check_name, parse_number
 from hynt.graph.fact import DATE_UNIT
@@ -184,9 +184,7 @@ def get_source(name: str) -> DumpSource:
     try:
         source: DumpSource = getattr(import_module(f"hynt.creation.sources.{module}"), kind)()
     except ModuleNotFoundError as problem:
-        raise UsageError(
-            f"{name} dumps need the package {problem.name}.", advice="Install it with: pip install 'hynt[create]'."
-        ) from None
+        raise not_installed(problem.name or module, "create", what=f"a dump of {name}") from None
     return source
 
 

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hynt.errors import DataError, UsageError
+from hynt.errors import DataError, UsageError, not_installed
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import ByteStream, open_bytes
 from hynt.limits import DEEPEST_RDF, PARSER_MEMORY, SMALL_DOCUMENT, WATCHED_OUTPUT
@@ -37,9 +37,7 @@ def load_pyoxigraph() -> Any:
     try:
         import pyoxigraph
     except ImportError:
-        raise UsageError(
-            "reading and writing RDF needs pyoxigraph, which is not installed.", advice="Run: pip install 'hynt[rdf]'"
-        ) from None
+        raise not_installed("pyoxigraph", "rdf", what="reading and writing RDF") from None
     return pyoxigraph
 
 
