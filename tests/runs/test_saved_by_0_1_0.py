@@ -27,7 +27,12 @@ TRAINED_BY_ONE = [name for name in FINISHED if name != "hynt-spread"]
 ANSWERED = 1e-5
 ROUNDED = {"hinge": 2e-4}
 """Of a probability, where 0.1.0 rounded a score by what else was asked."""
-TRAINED = 1e-2  # training on another processor rounds differently, and Adam makes more of it step by step
+RANKED = {"hinge": 3e-2}
+"""Of a metric, where processors round scores that nearly tie to different ranks: one question of 74 is .0135."""
+BEGUN, TRAINED, TRAINED_OF = 1e-4, 1e-2, {"gran": 1e-1}
+"""Training on another processor, or with other threads, rounds differently, and Adam makes more of it step by step: the
+first epoch is the same to five digits, GRAN's fifth only within 4 %.
+"""
 
 Hynt = Callable[..., dict[str, Any]]
 
@@ -156,7 +161,7 @@ def test_run_has_the_same_metrics(copied, run_command, name):
     wanted = expected(name)["evaluation"]
     if name == "hinge":  # most values of a qualifier tie in its minimum; 0.1.0 told them apart by rounding
         del wanted["link"]["all"]
-    assert_same(found, wanted, ANSWERED)
+    assert_same(found, wanted, RANKED.get(name, ANSWERED))
 
 
 @pytest.mark.parametrize("name", [name for name in FINISHED if expected(name)["similar"] is not None])
@@ -204,5 +209,7 @@ def test_training_anew_from_its_settings_does_the_same(run_command, tmp_path, na
     run_command(
         "train", SAVED / "graph", "--model", model, "--preset", saved / "config.toml", "--out", tmp_path / "run"
     )
-    assert_same(record(tmp_path / "run"), record(saved), TRAINED)
+    found, wanted = record(tmp_path / "run"), record(saved)
+    assert_same(found[:1], wanted[:1], BEGUN)
+    assert_same(found, wanted, TRAINED_OF.get(name, TRAINED))
     assert tensors(tmp_path / "run" / "weights.safetensors") == expected(name)["tensors"]
