@@ -87,6 +87,18 @@ def test_a_budget_that_is_used_up_is_said_and_so_is_a_call_without_time(saved, t
 
 
 @pytest.mark.slow
+def test_a_whole_schedule_ends_with_the_call_and_is_tested(saved, tmp_path):
+    limits = ("--limit-seconds", "30", "--seconds-for-test", "10", "--seconds-per-model", "whole", "--as-published")
+    long = ("--set", "schedule.epochs=1000000")
+    found, said = reproduced(tmp_path / "result.json", "--models", "transea", *limits, *long, graphs=[saved])
+    row = found.row("small transea")
+    assert row.is_cut_short, said
+    assert 0 < row.runs[0].cost["epochs"] < 1000000
+    assert row.changes == ["schedule.epochs=1000000"]
+    assert row.runs[0].metrics["test"]["link"]
+
+
+@pytest.mark.slow
 def test_a_grid_is_searched_on_validation_before_the_row_is_made(saved, tmp_path):
     found, _ = reproduced(
         tmp_path / "result.json",
