@@ -13,7 +13,8 @@ import torch
 from hynt.batches.masked_batch import Task
 from hynt.errors import DataError
 from hynt.evaluation import combining
-from hynt.evaluation.combining import Asked, _numbers, combined, fit_weights, fitted
+from hynt.evaluation.combination_weights import Asked, fit_numbers
+from hynt.evaluation.combining import combined, fit_weights, fitted
 from hynt.evaluation.evaluator import Evaluator, reference_rows
 from hynt.evaluation.metrics import TASKS
 from hynt.evaluation.tables import best_trivial
@@ -363,7 +364,7 @@ def test_runs_that_err_by_chance_count_alike_and_a_useless_statistic_nothing(que
     said = torch.cat([said, torch.full((questions, 1), 0.5, dtype=torch.float64)], 1).unsqueeze(1)
     everyone = torch.ones(questions, said.shape[2], dtype=torch.bool)
     asked = Asked(said, everyone[:, :1], np.zeros(questions, dtype=np.int64), truth, everyone)
-    found = _numbers(asked, [True] * 4, trained=3).everywhere
+    found = fit_numbers(asked, [True] * 4, trained=3).everywhere
     assert found[:3] == pytest.approx([1 / 3] * 3, abs=0.01 if questions < 8 else 0.15)
     assert abs(found[3]) < 0.1
 
@@ -389,7 +390,7 @@ def test_runs_that_are_nearly_alike_are_not_set_against_each_other_for_outliers(
     said[[3, 50], 0] += 0.06
     everyone = torch.ones(100, 5, dtype=torch.bool)
     asked = Asked(said.unsqueeze(1), everyone[:, :1], np.arange(100) // 50, truth, everyone)
-    found = _numbers(asked, [True] * 5, trained=5)
+    found = fit_numbers(asked, [True] * 5, trained=5)
     for row in (found.everywhere, *found.relations.values()):
         assert min(row) >= 0
         assert sum(row) == pytest.approx(1)
