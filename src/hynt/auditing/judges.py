@@ -33,7 +33,7 @@ from hynt.graph.seen_values import SeenValues
 from hynt.interruption import Stopper
 from hynt.progress import Progress
 from hynt.runs.checkpoint import Interrupted, TrainingProgress
-from hynt.runs.observing import observing
+from hynt.runs.observing import counting, observing
 from hynt.runs.opening import LoadedRun, load_run
 from hynt.runs.place import whole_run
 from hynt.runs.run_folder import RunFolder
@@ -164,7 +164,8 @@ class Judges:
     def _judge_of(self, part: AuditPart) -> Judge:
         if part.by_run:
             assert self.given is not None
-            loaded = observing(self.given, self.plan.observed(part.fold))
+            observed, counted = self.plan.observed(part.fold), self.plan.counted(part.fold)
+            loaded = counting(observing(self.given, observed), counted)
         else:
             if self._loaded is None or self._loaded[0] != part.name:
                 with whole_run():

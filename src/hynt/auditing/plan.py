@@ -124,6 +124,13 @@ class AuditPlan:
         rows = np.flatnonzero(self.folds.training(self.in_training, fold)).astype(np.int64)
         return self.learned.take(rows)
 
+    def counted(self, fold: int) -> FactTable:
+        """What the statistics of a run that judges may count: of what the judge knows, the run's training facts."""
+        names = [] if self.run is None else training_splits(self.run.settings())
+        trained = np.isin(self.split, [place for place, name in enumerate(self.graph.splits) if name in names])
+        rows = np.flatnonzero(self.folds.training(self.in_training & trained, fold)).astype(np.int64)
+        return self.learned.take(rows)
+
     def fold_graph(self, fold: int) -> KnowledgeGraph:
         """What the model of a fold learns from, as a graph of its own."""
         return KnowledgeGraph(self.graph.vocabulary, {"train": self.observed(fold)}, self.graph.entities)

@@ -119,17 +119,25 @@ def _without_counting(loaded: LoadedRun, folds: Collection[int]) -> LoadedRun:
     if chosen not in kept:
         learned = concatenate([loaded.graph.split(name) for name in loaded.known_splits])
         rest = learned.where(~np.isin(folds_of(learned, loaded.graph.vocabulary), list(chosen)))
-        facts = FactTensors.from_table(rest, loaded.graph.vocabulary, loaded.scaling, model.table.device)
-        named = zip(model.weights.members, cast(list[Model], list(model.members)), strict=True)
-        members = [
-            member if place < model.trained else cast(Model, statistic(name, facts))
-            for place, (name, member) in enumerate(named)
-        ]
-        made = Combination(model.sizes, members, model.weights, model.answers, model.trained, model.ranges)
         while len(kept) >= FOLDS:
             kept.popitem(last=False)
-        kept[chosen] = made.to(model.table.device).eval()
+        kept[chosen] = cast(Combination, counting(loaded, rest).model)
     return replace(loaded, model=kept[chosen])
+
+
+def counting(loaded: LoadedRun, table: FactTable) -> LoadedRun:
+    """The run, whose statistics, where it answers with some, are of these facts."""
+    model = loaded.model
+    if not isinstance(model, Combination) or len(model.members) == model.trained:
+        return loaded
+    facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, model.table.device)
+    named = zip(model.weights.members, cast(list[Model], list(model.members)), strict=True)
+    members = [
+        member if place < model.trained else cast(Model, statistic(name, facts))
+        for place, (name, member) in enumerate(named)
+    ]
+    made = Combination(model.sizes, members, model.weights, model.answers, model.trained, model.ranges)
+    return replace(loaded, model=made.to(model.table.device).eval())
 
 
 def observing(loaded: LoadedRun, table: FactTable) -> LoadedRun:
