@@ -28,6 +28,7 @@ from hynt.auditing.folds import name_label
 from hynt.auditing.judges import AuditFolder, Judges
 from hynt.auditing.plan import ALL, AuditPart, AuditPlan, plan_audit
 from hynt.auditing.verdicts import Verdicts, of_facts, verdicts
+from hynt.errors import UsageError
 from hynt.files import whole_file
 from hynt.graph.fact import Fact, Number
 from hynt.graph.fact_table import ENTITY_KIND, KIND_NAMES, NUMBER_KIND, component_starts, position_name
@@ -42,6 +43,8 @@ from hynt.markup import shown
 from hynt.names import plural
 from hynt.progress import SILENT, Progress
 from hynt.results import Table, arrow_table, box, more, pandas_or_refusal, table
+from hynt.runs.elsewhere import on_graph
+from hynt.runs.journal import Journal
 from hynt.runs.opening import load_run
 from hynt.runs.place import whole_run
 from hynt.runs.run_folder import CONFIG, SCALING, RunFolder
@@ -324,24 +327,31 @@ def audit(
     changes: Sequence[str] = (),
     device: str = "auto",
     work: str | os.PathLike[str] | None = None,
+    version: int | None = None,
     progress: Progress = SILENT,
     stopper: Stopper | None = None,
     compiled: bool = True,
 ) -> Audit:
     """Audits a graph, or the graph of a run with the run's settings. `work` is a folder that keeps what is done, so
-    that an audit that was stopped goes on; without it, a temporary one is used.
+    that an audit that was stopped goes on; without it, a temporary one is used. `version` takes the graph of a run as
+    it was after so many updates, instead of all.
     """
     target = chosen_device(device)
     run = opened_run(source)
     request = SettingsRequest(model, preset, epochs, seed, None, None, tuple(changes))
     options: dict[str, Any] = {"splits": splits, "folds": folds, "fold_by": fold_by, "on_gpu": target.type == "cuda"}
     if run is None:
+        if version is not None:
+            raise UsageError("a graph has no versions.", where="--as-of", advice="Name a run whose graph was updated.")
         graph = source if isinstance(source, KnowledgeGraph) else load_graph(source)
         plan = plan_audit(graph, request=request, **options)
     else:
         with whole_run():
             request = replace(request, model=model or run.settings().model_name)
-            plan = plan_audit(run.graph(), run, request=request, **options)
+            before, journal = run.graph(), Journal(run.path)
+            graph = journal.graph(before, version)
+            options["trained_on"] = None if graph is before else before
+            plan = plan_audit(graph, run, request=request, **options)
     if work is not None:
         return carried_out(plan, Path(work), target, progress, stopper or Stopper(), compiled=compiled)
     with tempfile.TemporaryDirectory(prefix="hynt-audit-") as folder:
@@ -356,10 +366,12 @@ def carried_out(
     if plan.run is not None and any(part.by_run for part in plan.parts()):
         with whole_run():
             given = load_run(plan.run, device)
+            if plan.is_updated:
+                given = on_graph(given, plan.graph)
     folder = AuditFolder(work)
     folder.open({"hynt": __version__, **plan.identity()})
     judged = Judges(plan, folder, device, progress, stopper, compiled, given).judged()
-    return Audit.of(plan, [part for part, _ in judged], verdicts(plan, judged))
+    return Audit.of(plan, [part for part, _ in judged], verdicts(plan, judged).about(plan.wanted))
 
 
 def opened_run(source: KnowledgeGraph | str | os.PathLike[str]) -> RunFolder | None:

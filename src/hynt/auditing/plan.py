@@ -13,6 +13,7 @@ from hynt.auditing.folds import Folds, deal, fold_parts
 from hynt.batches.number_scaling import NumberScaling
 from hynt.config import to_mapping, with_overrides
 from hynt.errors import UsageError
+from hynt.graph.changes import fact_hashes, same_facts
 from hynt.graph.content_hash import graph_fingerprints
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -77,7 +78,10 @@ def edges(table: FactTable, vocabulary: Vocabulary, log_relations: Sequence[str]
     return low, high
 
 
-ALL = "all"
+ALL, ADDED = "all", "added"
+
+ENOUGH_TO_COMPARE = 2_000
+"""Facts that are judged at least, where that takes no training: what is suspicious shows beside what is usual."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +104,12 @@ class AuditPlan:
     clipped: int  # how many numbers that are
     split: NDArray[np.int64]  # (n,) the number of each fact's split
     in_training: Flags  # (n,) what the folds' models learn from, but for their own fold
-    wanted: Flags  # (n,) what is to be judged
-    folds: Folds
+    wanted: Flags  # (n,) what is to be told of
+    folds: Folds  # of what is judged
     settings: RunSettings  # of the folds' models
     run: RunFolder | None  # where one was given: it judges the facts it has not learned from
     by_states: bool  # the run reads observed facts: it judges every fact itself, from the facts of other folds
+    is_updated: bool  # the run's graph is no longer the one it was trained on
     described: Mapping[str, Any]  # for people and for recognising the audit again
 
     def parts(self) -> list[AuditPart]:
@@ -145,14 +150,17 @@ def plan_audit(
     graph: KnowledgeGraph,
     run: RunFolder | None = None,
     *,
+    trained_on: KnowledgeGraph | None = None,
     splits: Sequence[str] = (ALL,),
     folds: int = 5,
     fold_by: str = "fact",
     request: SettingsRequest | None = None,
     on_gpu: bool = False,
 ) -> AuditPlan:
-    """Plans the audit of a graph, or of the graph of a run. All that can be refused is refused here."""
-    chosen, request = checked_splits(graph, splits), request or SettingsRequest()
+    """Plans the audit of a graph, or of the graph of a run, which had the facts of `trained_on` if updates came since.
+    All that can be refused is refused here.
+    """
+    chosen, request = _checked_splits(graph, splits, trained_on), request or SettingsRequest()
     together = fold_parts(fold_by)
     table = concatenate(list(graph.splits.values()))
     if not len(table):
@@ -167,30 +175,49 @@ def plan_audit(
     by_states = own and Part.OBSERVED_FACTS in MODELS.get(settings.model_name).reads
     taught = training_splits(run.settings()) if run is not None and not by_states else tuple(names)
     in_training = np.isin(split, [names.index(name) for name in taught if name in names])
-    wanted = np.isin(split, [names.index(name) for name in chosen])
-    dealt = deal(table, graph.vocabulary, in_training, wanted, folds, together, settings.seed)
-    if not dealt.is_judged.any():
+    wanted = np.isin(split, [names.index(name) for name in chosen if name != ADDED])
+    if trained_on is not None and ADDED in chosen:
+        hashes, before = fact_hashes(table, graph.vocabulary), concatenate(list(trained_on.splits.values()))
+        wanted |= ~same_facts(hashes, fact_hashes(before, trained_on.vocabulary))
+    if not wanted.any():
+        raise UsageError(f"there are no facts to judge in {', '.join(chosen)}.", advice="Name other splits, or all.")
+    judged = _with_others(wanted, settings.seed) if by_states else wanted
+    dealt = deal(table, graph.vocabulary, in_training, judged, folds, together, settings.seed)
+    if not (dealt.is_judged & wanted).any():
         raise UsageError(
             "no fact can be judged: each holds something that occurs nowhere else.",
             advice="Audit more of the graph, or keep fewer facts together.",
         )
     described = {
         "graph": graph.name,
-        "fingerprints": graph_fingerprints(graph) if run is None else run.manifest["graph"]["fingerprints"],
+        "fingerprints": _fingerprints(graph, run if trained_on is None else None),
         "splits": list(chosen),
         "folds": folds,
         "fold_by": fold_by,
         "seed": settings.seed,
     }
     learned, moved = clip_outliers(table, graph.vocabulary, settings.log_relations)
-    return AuditPlan(
-        graph, table, learned, moved, split, in_training, wanted, dealt, settings, run, by_states, described
-    )
+    given = (graph, table, learned, moved, split, in_training, wanted, dealt, settings, run, by_states)
+    return AuditPlan(*given, trained_on is not None, described)
 
 
-def checked_splits(graph: KnowledgeGraph, splits: Sequence[str]) -> tuple[str, ...]:
-    """The splits to judge, in the graph's order; `all` means all of them."""
-    known = list(graph.splits)
+def _with_others(wanted: Flags, seed: int) -> Flags:
+    """(n,) the wanted facts, and some of the rest where these are few."""
+    rest = np.random.default_rng(seed).permutation(np.flatnonzero(~wanted))
+    found = wanted.copy()
+    found[rest[: max(0, ENOUGH_TO_COMPARE - int(wanted.sum()))]] = True
+    return found
+
+
+def _fingerprints(graph: KnowledgeGraph, run: RunFolder | None) -> Mapping[str, str]:
+    """Those that the run has told already, if it is its graph."""
+    told: Mapping[str, str] | None = None if run is None else run.manifest["graph"]["fingerprints"]
+    return graph_fingerprints(graph) if told is None else told
+
+
+def _checked_splits(graph: KnowledgeGraph, splits: Sequence[str], trained_on: KnowledgeGraph | None) -> tuple[str, ...]:
+    """The splits to judge, in the graph's order; `all` means all of them, `added` what updates of the graph brought."""
+    known = [*graph.splits, ADDED]
     for name in splits:
         if name != ALL and name not in known:
             raise UsageError(
@@ -198,7 +225,10 @@ def checked_splits(graph: KnowledgeGraph, splits: Sequence[str]) -> tuple[str, .
             )
     if not splits:
         raise UsageError("no split was given.", where="--split", advice=f"Choose from {', '.join(known)}, or say all.")
-    return tuple(name for name in known if ALL in splits or name in splits)
+    if ADDED in splits and trained_on is None:
+        what = "no facts were added: the graph is as the run was trained on it, or is no run's."
+        raise UsageError(what, where="--split", advice="Add facts with hynt update, or judge other splits.")
+    return tuple(name for name in known if name in splits or (ALL in splits and name != ADDED))
 
 
 def _settings(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,12 @@ class Verdicts:
     low: Floats  # (m,) ends of the interval; infinite where too little is known
     high: Floats  # (m,)
     is_own: Flags  # (m,) whether the interval is from the relation's own residuals, not from shared ones
+
+    def about(self, wanted: Flags) -> Verdicts:
+        """Those about the facts that are wanted (n,)."""
+        rows = np.flatnonzero(wanted[self.stored.row])
+        columns = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "stored"}
+        return Verdicts(stored=self.stored.take(rows), **columns)
 
 
 def verdicts(plan: AuditPlan, judged: Sequence[tuple[AuditPart, Judged]]) -> Verdicts:

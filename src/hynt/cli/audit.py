@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import Device
+from hynt.cli.options import AsOf, Device
 from hynt.cli.output import JsonFlag, deliver, print_table
 from hynt.progress import duration
 
@@ -24,8 +24,12 @@ def audit(
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
     split: Annotated[
-        str, typer.Option("--split", help="Which facts to judge: all, or some of train, valid, test, with commas.")
+        str,
+        typer.Option(
+            "--split", help="Which facts to judge: all, or some of train, valid, test, added (by updates), with commas."
+        ),
     ] = "all",
+    as_of: AsOf = None,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Into how many parts the facts are dealt.")] = 5,
     fold_by: Annotated[
         str, typer.Option("--fold-by", help="What stays together: fact, or head,relation for time series.")
@@ -71,6 +75,7 @@ def audit(
         device=device,
         work=work,
         components=components,
+        version=as_of,
         progress=True,
     )
     rows = (len(found.found.score) if components else len(found)) + len(found.not_judged)

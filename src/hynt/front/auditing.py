@@ -30,6 +30,7 @@ def audit(
     device: str = "auto",
     work: str | os.PathLike[str] | None = None,
     components: bool = False,
+    version: int | None = None,
     progress: Watching = None,
     **settings: Any,
 ) -> Audit:
@@ -38,8 +39,10 @@ def audit(
     `components`, per component.
 
     The facts are divided into `folds`, and each fold is judged by a model trained on the others;
-    `fold_by="head,relation"` keeps a time series together. `work` is a folder that keeps what is done, so that an audit
-    can be resumed; with `out` alone it lies beside that file until all is done. Settings are given as in `hynt.train`.
+    `fold_by="head,relation"` keeps a time series together. A run is asked of its graph with all updates, or with those
+    of an earlier `version`; `splits=["added"]` judges what these brought. `work` is a folder that keeps what is done,
+    so that an audit can be resumed; with `out` alone it lies beside that file until all is done. Settings are given as
+    in `hynt.train`.
 
     >>> found = hynt.audit(graph, model="transea", splits=["test"], folds=2, epochs=1)
     >>> found.to_arrow().column_names[:3]
@@ -68,6 +71,7 @@ def audit(
             changes=(*changes, *overrides_of(settings)),
             device=device,
             work=beside or work,
+            version=version,
             progress=shown,
             stopper=stopper,
         )

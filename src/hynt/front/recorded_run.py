@@ -56,13 +56,16 @@ class RecordedRun(Predictor):
         """The run over the graph that it was trained on: this one, or the same before any update."""
         if ("loaded" not in self.__dict__ and not self.version) or self.loaded.home is None:
             return self
-        if not self.loaded.changed:
+        self._refuse_elsewhere(verb)
+        return type(self)(self.path, self._device, self.note, version=0)
+
+    def _refuse_elsewhere(self, verb: str) -> None:
+        if self._elsewhere:
             raise UsageError(
                 f"{verb} works on the graph that a run was trained on, and this run is asked of another.",
                 where=verb,
                 advice="Take the run itself, from hynt.load.",
             )
-        return type(self)(self.path, self._device, self.note, version=0)
 
     def __repr__(self) -> str:
         return shown(f"<run of {self._told['model']} on {self._told['graph']}: {self._trained}, {self._place}>")

@@ -141,16 +141,16 @@ class Run(Evaluable, Completable, Publishable, Updatable):
         return super().embeddings()
 
     def audit(self, out: str | os.PathLike[str] | None = None, **options: Any) -> Audit:
-        """Ranks the facts of the run's graph by how wrong they look: `hynt.audit` of this run, with the same options.
+        """Ranks the facts of the run's graph, as it is now, by how wrong they look: `hynt.audit` with the same options.
 
         >>> found = run.audit(model="transea", preset="transea-small", splits=["test"], folds=2, epochs=1)
         >>> len(found) > 0
         True
         """
-        trained = self._as_trained("audit")
         from hynt.front.auditing import audit
 
-        return audit(trained.path, out, **{"device": self._device, **options})
+        self._refuse_elsewhere("audit")
+        return audit(self.path, out, **{"device": self._device, "version": self.version, **options})
 
     def save(self, folder: str | os.PathLike[str]) -> Run:
         """Copies the run to a new folder and opens the copy; so a run that was trained without `out` is kept.
