@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 import hynt
 from hynt.asking import examples
@@ -20,6 +21,8 @@ from hynt.graph.fact import Fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs import journal
 from hynt.runs.journal import JOURNAL, LOCK, UPDATES, GraphChange, Journal
+from hynt.training.run import start, train
+from tests.training.small_graph import small_graph, tiny_settings
 
 NEW = [("Zoe", "knows", "person 1"), ("Zoe", "height", 171, [("year", 2001)]), ("Zoe", "owns", "Rex")]
 
@@ -94,6 +97,10 @@ def test_an_update_gives_the_answers_that_asking_of_the_new_graph_gives(run):
         ({"facts": [("Zoe", "knows", "Ann", [("year", "soon")])]}, "fact 1, year: 'year' holds numbers"),
         ({"facts": [("person 0", "born in", "town 0")]}, "fact 1: the graph holds this already"),
         ({"facts": [NEW[0], NEW[0]]}, "fact 2: the graph holds this already"),
+        (
+            {"facts": [NEW[0], ("Ann", "height", 1e300)]},
+            "fact 2: the run cannot take 1e+300 for 'height': it learned from numbers too far from it.",
+        ),
         ({"remove": NEW[:1]}, "fact 1: the graph does not hold this: (Zoe, knows, person 1)"),
         ({"remove_entities": ["nobody"]}, "the graph has no entity called 'nobody'"),
         ({"merge": [("person 1", "person 1")]}, "merge: an entity cannot be merged with itself"),
@@ -377,3 +384,18 @@ def test_stored_answers_say_what_was_added_and_from_where(folder, run):
     again = joined.update([("Ann", "knows", "person 1")])
     assert [one.added for one in again.predict("Ann", "knows", "?").stored] == ["an update"]
     assert hynt.load(folder, "cpu", version=0).predict("person 2", "knows", "?").stored[0].added == ""
+
+
+def test_a_number_that_has_no_logarithm_is_refused_where_the_run_reads_logarithms(tmp_path):
+    """One of them in the graph would end every answer of the run."""
+    cpu = torch.device("cpu")
+    settings = tiny_settings(
+        "hynt-inductive",
+        model={"dimension": 16, "layers": 1, "heads": 2, "feedforward": 32, "bins": 21},
+        schedule={"epochs": 1, "epoch_steps": 1},
+        log_relations=["height"],
+    )
+    run = hynt.load(train(start(small_graph(), settings, tmp_path / "run", cpu), cpu).path, "cpu")
+    with pytest.raises(DataError, match="fact 2: the run cannot take 0 for 'height': it reads their logarithms"):
+        run.update([NEW[0], ("Ann", "height", 0)])
+    assert run.update([("Ann", "height", 1)]).predict("Ann", "height", "?").kind == "number"

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError, RecordProblem, UsageError
+from hynt.files import read_json
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.values import shortened
 from hynt.graph.changes import encoded, unknown_facts
@@ -20,6 +24,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.units.conversion import to_si
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.runs.journal import GraphChange, Journal, Version
+from hynt.runs.place import SCALING, SavedRun
 
 _LONGEST_SOURCE = 200
 
@@ -49,7 +54,7 @@ class GivenChange:
             if again is not None:
                 return again, None
             before = graph(journal, len(versions))
-            change, after = self._fitted(before)
+            change, after = self._fitted(before, run)
             if not change:
                 if self.skip_known:
                     return None, None
@@ -59,7 +64,7 @@ class GivenChange:
             told = shortened(self.source or ", ".join(words), _LONGEST_SOURCE)
             return writer.append(change, before, told, self.key, after), after
 
-    def _fitted(self, graph: KnowledgeGraph) -> tuple[GraphChange, KnowledgeGraph]:
+    def _fitted(self, graph: KnowledgeGraph, run: Path) -> tuple[GraphChange, KnowledgeGraph]:
         """The change in the graph's own names and units, and the graph with it."""
         merged = tuple((_named(graph, one), _named(graph, other)) for one, other in self.merge)
         gone = tuple(_named(graph, one) for one in self.remove_entities)
@@ -69,6 +74,7 @@ class GivenChange:
             after = GraphChange(removed=away).applied(graph)
         with _placed(self.facts):
             added = tuple(fitted_facts(graph, self.facts))
+            _refuse_unreadable(added, SavedRun.open(run))
             added = tuple(unknown_facts(after, added)) if self.skip_known else added
             labels = self.facts.labels(added, after) if isinstance(self.facts, FactFile) else ()
             after = GraphChange(added=added, labels=labels).applied(after)
@@ -191,6 +197,29 @@ def fitted_facts(graph: KnowledgeGraph, given: Iterable[Fact | Any]) -> Iterator
         except (UsageError, DataError, RecordProblem) as problem:
             inner = getattr(problem, "where", "")
             raise DataError.of(problem, f"{place}, {inner}" if inner else place) from None
+
+
+def _refuse_unreadable(facts: Sequence[Fact], run: SavedRun) -> None:
+    """Refuses numbers that the run's scales cannot take: with one of them in the graph it could answer nothing."""
+    path = run.checked(SCALING)
+    scales = read_json(path)
+    vocabulary = Vocabulary((), tuple(Relation(name, "number") for name in scales))
+    held = [
+        (place, vocabulary.relation_ids[relation], value.value)
+        for place, fact in enumerate(facts, 1)
+        for relation, value in ((fact.relation, fact.tail), *fact.qualifiers)
+        if isinstance(value, Number) and relation in scales
+    ]
+    place, relation, value = (np.array(column) for column in zip(*held, strict=True)) if held else (np.zeros(0),) * 3
+    scaling = NumberScaling.from_mapping(scales, vocabulary, str(path))
+    for wrong in scaling.unreadable(relation.astype(np.int64), value)[:1]:
+        index = int(relation[wrong])
+        why = "reads their logarithms" if scaling.is_log[index] else "learned from numbers too far from it"
+        raise DataError(
+            f"the run cannot take {value[wrong]:g} for {vocabulary.relations[index].name!r}: it {why}.",
+            where=f"fact {place[wrong]}",
+            advice="Correct the number, or leave the fact out.",
+        )
 
 
 def _entity(graph: KnowledgeGraph, name: str) -> str:

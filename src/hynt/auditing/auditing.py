@@ -46,8 +46,8 @@ from hynt.results import Table, arrow_table, box, more, pandas_or_refusal, table
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.journal import Journal
 from hynt.runs.opening import load_run
-from hynt.runs.place import whole_run
-from hynt.runs.run_folder import CONFIG, SCALING, RunFolder
+from hynt.runs.place import SCALING, whole_run
+from hynt.runs.run_folder import CONFIG, RunFolder
 from hynt.training.resolve_settings import SettingsRequest
 
 SCHEMA = pa.schema(

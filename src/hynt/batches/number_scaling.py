@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact_table import FactTable
-from hynt.graph.vocabulary import Floats, Vocabulary
+from hynt.graph.vocabulary import Floats, Ids, Vocabulary
 from hynt.names import advice_on
 
 AnyIds = NDArray[np.integer[Any]]
@@ -101,8 +101,7 @@ class NumberScaling:
 
     def _refuse_far(self, relation: AnyIds, value: Floats, vocabulary: Vocabulary) -> None:
         """One wrong digit group in a test fact must not end an evaluation hours later."""
-        with np.errstate(over="ignore"):
-            far = np.flatnonzero(~(np.abs(self.scale(relation, value)) <= FURTHEST))
+        far = self.unreadable(relation, value)
         if len(far):
             index = int(relation[far[0]])
             low, high = float(self.offset[index]), float(self.offset[index] + self.width[index])
@@ -111,6 +110,11 @@ class NumberScaling:
                 f"from those that are learned from, {low:g} to {high:g}, to be told from infinity.",
                 advice="Correct or remove it; hynt data stats GRAPH --outliers lists such numbers.",
             )
+
+    def unreadable(self, relation: AnyIds, value: Floats) -> Ids:
+        """Which of (n,) numbers no model can read: those too far out, and on a log scale those not above 0."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return np.flatnonzero(~(np.abs(self.scale(relation, value)) <= FURTHEST))
 
     def scale(self, relation: AnyIds, value: Floats) -> Floats:
         """(n,) values as a model sees them; `relation` (n,) holds their relation ids."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hynt.errors import DataError, UsageError
-from hynt.files import MANIFEST_NAME, RESTORE, Unwritable, check_regular, index_text, new_folder, read_index
+from hynt.files import MANIFEST_NAME, RESTORE, Unwritable, check_hash, check_regular, index_text, new_folder, read_index
 from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, graph_folder, is_graph, load_graph
@@ -78,7 +78,7 @@ _MAKE = "Make one with: hynt train GRAPH --out RUN."
 # A run and its graph, opened and checked without torch: a name that nobody knows is refused at once, not after seconds
 # of loading.
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION, SCALING = 1, "scaling.json"
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,10 @@ class SavedRun:
     def is_packaged(self) -> bool:
         """Whether it is part of hynt itself, where nothing is written."""
         return self.path == _packaged()
+
+    def checked(self, name: str) -> Path:
+        """The path of a file, once it is known to be the one that was written."""
+        return check_hash(self.path, name, self.manifest["files"])
 
     def graph(self) -> KnowledgeGraph:
         """The graph it was made with, refused when it is another one. It is read and compared once."""

@@ -36,7 +36,6 @@ from hynt.config import from_mapping, read_toml, to_toml
 from hynt.errors import UsageError
 from hynt.files import (
     MANIFEST_NAME,
-    check_hash,
     hashes,
     index_text,
     new_folder,
@@ -53,13 +52,13 @@ from hynt.graph.storage import save_graph
 from hynt.models.combination import Weights
 from hynt.runs.checkpoint import WEIGHTS, task_weights
 from hynt.runs.model_choice import package_of, settings_class_of_run
-from hynt.runs.place import SCHEMA_VERSION, SavedRun
+from hynt.runs.place import SCALING, SCHEMA_VERSION, SavedRun
 from hynt.runs.settings import RunSettings, differences
 
 LARGEST_EMBEDDED = 50 * 2**20
 """In bytes: a saved graph up to this size is kept inside the run."""
 
-CONFIG, SCALING, ENVIRONMENT, MEANS = "config.toml", "scaling.json", "environment.json", "means.json"
+CONFIG, ENVIRONMENT, MEANS = "config.toml", "environment.json", "means.json"
 METRICS, READS, GRAPH, CHECKPOINTS = "metrics.jsonl", "reads.json", "graph", "checkpoints"
 COMBINATION, MEMBERS = "combination.json", "members.json"
 START = "start.safetensors"
@@ -122,10 +121,6 @@ class RunFolder(SavedRun):
     @property
     def metrics(self) -> Path:
         return self.path / METRICS
-
-    def checked(self, name: str) -> Path:
-        """The path of a file, once it is known to be the one that was written."""
-        return check_hash(self.path, name, self.manifest["files"])
 
     def settings(self) -> RunSettings:
         """The settings it was made with."""
