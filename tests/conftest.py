@@ -35,6 +35,16 @@ settings.register_profile(
 settings.load_profile("hynt")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A slow test that asks for a fixture which is there no longer is seen by whoever runs the quick ones."""
+    for item in items:
+        known = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
+        lacking = {*getattr(item, "fixturenames", ())} - {*known, "request"}
+        if lacking:
+            raise pytest.UsageError(f"{item.nodeid} asks for what is no fixture: {', '.join(sorted(lacking))}")
+
+
 def require(what: str, present: bool, how: str) -> None:
     """Goes on when a system part is present; else skips with a clear word, or fails in CI, where it must be there.
 

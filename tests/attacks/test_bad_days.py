@@ -21,7 +21,7 @@ import pytest
 
 from hynt.runs.journal import Journal
 from hynt.runs.opening import load_run
-from tests.attacks.test_full_disk import WRITERS, command
+from tests.attacks.writers import WRITERS, command
 from tests.conftest import ROOT, require
 from tests.service.asking_http import wait_until
 from tests.service.conftest import BEARER, accepting_updates, serving
