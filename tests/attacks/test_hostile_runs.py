@@ -58,6 +58,20 @@ def test_weights_that_are_no_numbers_are_refused(hynt, away, tmp_path, value):
         load_run(away)
 
 
+QUESTION = ("--head", "person 0", "--relation", "knows", "--tail", "?")
+
+
+@pytest.mark.parametrize("words", [("calibrate",), ("evaluate",), ("predict", *QUESTION), ("explain", *QUESTION)])
+def test_weights_whose_answers_are_no_numbers_are_found_before_anything_is_fitted(hynt, away, words):
+    tensors = load_file(away / "weights.safetensors")
+    save_file({name: tensor * 1e30 for name, tensor in tensors.items()}, away / "weights.safetensors")
+    sign_run(away)
+    outcome = hynt.fair(words[0], away, *words[1:])
+    assert outcome.code  # 2 where the run is what was asked for, 1 in the midst of work
+    assert "is not a finite number" in outcome.said
+    assert "lower learning rate" in outcome.said
+
+
 @pytest.mark.parametrize("name", ["scaling.json", "environment.json", "config.toml", "calibration.json"])
 @pytest.mark.parametrize("kind", ["deep", "list", "binary", "large"])
 def test_a_file_that_only_looks_like_json_is_refused(hynt, away, tmp_path, name, kind):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.calibration.intervals import (
@@ -352,6 +353,18 @@ class HeldOut:
             found = FirstAnswers.joined([self._of_tile(tile, beta[tile.which]) for tile in self.tiles])
         return found.take(np.argsort(np.concatenate([tile.which for tile in self.tiles])))
 
+    def are_finite(self) -> NDArray[np.bool_]:
+        """(n,) whether the model gives every candidate a finite score."""
+        found = np.ones(len(self), dtype=np.bool_)
+        with torch.no_grad():
+            for tile in self.tiles:
+                for _, scores in self._scored(tile):
+                    found[tile.which] &= torch.isfinite(scores[: len(tile.which)]).all(1).cpu().numpy()
+        return found
+
+    def _scored(self, tile: ReadTile) -> Iterator[tuple[int, Tensor]]:
+        return tile.entity_chunks() if self.task == "link" else tile.relation_chunks()
+
     def _of_tile(self, tile: ReadTile, inverse_temperature: Floats) -> FirstAnswers:
         answer = torch.from_numpy(self.answer[tile.which]).to(tile.question.encoded.device)
         return first_answers_of_chunks(self._chunks(tile), answer, inverse_temperature)
@@ -361,7 +374,7 @@ class HeldOut:
         row, candidate = self._known_in(tile.which)
         is_other = candidate != self.answer[tile.which][row]
         row, candidate = row[is_other], candidate[is_other]
-        for first, whole in tile.entity_chunks() if self.task == "link" else tile.relation_chunks():
+        for first, whole in self._scored(tile):
             scores = whole[: len(tile.which)].clone()
             here = (candidate >= first) & (candidate < first + scores.shape[1])
             places = (torch.from_numpy(one).to(scores.device) for one in (row[here], candidate[here] - first))
@@ -398,5 +411,7 @@ def held_out(
         relation = taken.relation.astype(np.int64)
         answer = taken.entity.astype(np.int64) if task == "link" else relation
         asked = (taken.row, taken.position, relation, answer)
-        found[POSITION_GROUPS[one]] = HeldOut(task, tiles, *asked, index.lookup(keys[few]), len(own))
+        held = HeldOut(task, tiles, *asked, index.lookup(keys[few]), len(own))
+        refuse_non_finite(held.are_finite(), taken, loaded.graph, split)
+        found[POSITION_GROUPS[one]] = held
     return found
