@@ -9,6 +9,7 @@ nothing fetched, and nothing in the data can break it.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,6 +97,33 @@ def text_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     """Rows of cells under their headings as lines of text, each column as wide as its widest cell."""
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (columns, *rows)]
+
+
+_FORMULA = re.compile(r"(?![-+][0-9][0-9,.]*\Z)[=+\-@\t\r\n]")
+"""How a text begins that a spreadsheet would work out; a plain number is none. `bulk.js` has the same."""
+
+
+def csv_text(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as CSV under the names that any of them has. Numbers have all their digits, a list becomes words, what is
+    missing stays empty, and an apostrophe keeps a text from being a spreadsheet's formula.
+    """
+    written = list(rows)
+    columns = list(dict.fromkeys(name for row in written for name in row))
+    if not columns:
+        return ""
+    lines = [columns, *([row.get(name) for name in columns] for row in written)]
+    return "".join(",".join(map(_csv_cell, line)) + "\n" for line in lines)
+
+
+def _csv_cell(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "true", False: "false"}[value]
+    if isinstance(value, list | tuple):
+        value = "; ".join(
+            str(one.get("text", one.get("value", one)) if isinstance(one, dict) else one) for one in value
+        )
+    text = f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else str(value)
+    return '"' + text.replace('"', '""') + '"' if re.search('[",\n\r]', text) else text
 
 
 def arrow_table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:

@@ -7,7 +7,7 @@ import json
 
 from tests.browser.addresses import HEIGHT
 
-TABLE = 'head,relation,tail,year\nPerson 1,height,?,2003\nNobody here,height,?,2003\n"Person 2",spouse,?,\n'
+TABLE = 'head,relation,tail,year\nPerson 1,height,?,2003\n@SUM(1),height,?,-2003\n"Person 2",spouse,?,\n'
 
 
 def test_many_questions_from_a_file(visit, tmp_path):
@@ -29,6 +29,7 @@ def test_many_questions_from_a_file(visit, tmp_path):
     assert rows[0]["text"].endswith("cm")
     assert "object" not in rows[0]["known"]
     assert "no entity called" in rows[1]["error"]
+    assert rows[1]["head"] == "'@SUM(1)"  # a spreadsheet takes it for no formula
     assert rows[2]["name"].startswith("Person") or rows[2]["name"]
     lines = [{"head": "Person 1", "relation": "height", "tail": "?", "qualifiers": [["year", {"date": "2003"}]]}]
     (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, lines)))

@@ -15,6 +15,7 @@ from hynt.files import check_new_folder, check_place, write_whole
 from hynt.front.jobs import Watching, watched
 from hynt.front.recorded_run import RecordedRun
 from hynt.names import advice_on
+from hynt.results import csv_text
 
 if TYPE_CHECKING:
     from hynt.explanation.explanations import Explanation
@@ -80,9 +81,7 @@ def _content(found: Trend | Explanation, suffix: str) -> bytes:
 
         return picture(explanation_figure(found), suffix)
     if suffix == TABLE:
-        from hynt.reporting.trend_chart import trend_csv
-
-        return trend_csv(found)
+        return csv_text(found.rows()).encode("utf-8", "backslashreplace")
     from hynt.reporting.trend_chart import trend_figure
 
     return picture(trend_figure(found), suffix)

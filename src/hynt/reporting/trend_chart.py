@@ -1,4 +1,4 @@
-"""A trend as a CSV file and as a picture: the prediction as a line in its interval, known values as dots. By matplotlib
+"""A trend as a picture: the prediction as a line in its interval, known values as dots. By matplotlib
 with a panel for each head, or of one head as SVG.
 
 As the paper's figures of fertility rates and rankings, which have the prediction, the truth and the relation's least
@@ -7,8 +7,6 @@ and greatest value. Here values that the run was trained on and values it never 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -42,7 +40,7 @@ from hynt.reporting.scales import (
     set_ticks,
     unit_text,
 )
-from hynt.trends.trends import COLUMNS, Series, Trend
+from hynt.trends.trends import Series, Trend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -295,23 +293,3 @@ def _summary(trend: Trend, one: Series) -> str:
     held = int((~one.trained_on).sum())
     known = f"Known values: {len(one.at) - held} trained on, {held} held out"
     return f"The predicted curve runs from {first} to {last}. {known}."
-
-
-def trend_csv(trend: Trend) -> bytes:
-    """A row for each point of a curve and one for each known value, as `Trend.rows` has them; UTF-8, empty for none."""
-    file = io.StringIO(newline="")
-    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in trend.rows())
-    return file.getvalue().encode("utf-8", "backslashreplace")
-
-
-def _cell(value: object) -> object:
-    """Floats with all their digits, so that a reader gets the very same numbers. A text that a spreadsheet would take
-    for a formula begins with an apostrophe.
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return repr(value) if isinstance(value, float) else value

@@ -10,7 +10,7 @@ import re
 import shlex
 from urllib.parse import parse_qsl
 
-from hynt.service.pages.programmers import csv_text, snippets
+from hynt.service.pages.programmers import snippets
 from hynt.service.pages.questions import AskedForm, written_number
 
 WEDDING = "head=p2&relation=P26&tail=%3F&qualifier=date&value=1992&qualifier=place&value=town%2F2&top=25"
@@ -66,9 +66,6 @@ def test_what_is_as_usual_is_left_out_of_code():
     (_, python), (_, curl) = snippets("http://h:1", "predict", form.question)
     assert "client.predict('Ann', 'knows', '?')" in python
     assert json.loads(shlex.split(curl)[-1]) == {"head": "Ann", "relation": "knows", "tail": "?"}
-    assert csv_text([]) == ""
-    assert csv_text([{"known": [{"value": 1.5, "splits": ["train"]}]}]) == "known\n1.5\n"
-    assert csv_text([{"a": 'x"y', "b": ["1", "2"], "c": None}]) == 'a,b,c\n"x""y",1; 2,\n'
 
 
 def test_every_endpoint_can_be_tried(service):

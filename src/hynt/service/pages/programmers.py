@@ -4,16 +4,15 @@ elsewhere, as Python and curl to ask it again, as JSON and CSV to keep it. Quest
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import APIRouter, Request, Response
 
+from hynt.results import csv_text
 from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.questions import AskedForm
@@ -118,24 +117,6 @@ def snippets(base: str, verb: str, body: Mapping[str, Any]) -> list[tuple[str, s
     given += [f"{name}={value!r}" for name, value in said.items()]
     python = f"import hynt\n\nclient = hynt.Client({base!r})\nfound = client.{verb}({', '.join(given)})\nprint(found)"
     return [("Python", python), ("curl", command)]
-
-
-def csv_text(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Rows with the same columns; what is a list becomes words, what is missing stays empty."""
-    written, out = list(rows), io.StringIO()
-    if not written:
-        return ""
-    writer = csv.DictWriter(out, list(written[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in written:
-        writer.writerow({name: _cell(value) for name, value in row.items()})
-    return out.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return "; ".join(str(one.get("text", one.get("value", one)) if isinstance(one, dict) else one) for one in value)
-    return "" if value is None else value
 
 
 def _kept(found: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], kind: str, name: str) -> Response:

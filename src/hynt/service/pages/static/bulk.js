@@ -149,9 +149,12 @@
 
   const COLUMNS = ["question", "head", "relation", "tail", "qualifiers", "kind", "rank", "id", "name", "probability", "value", "text", "unit", "low", "high", "known", "error"];
 
+  const FORMULA = /^(?![-+]\d[\d,.]*$)[=+\-@\t\r\n]/; // what a spreadsheet would work out, as in results.py
+
   function cell(value) {
     if (value === undefined || value === null) return "";
-    const text = Array.isArray(value) ? value.map((one) => (one.relation ? `${one.relation}=${one.value}` : one.text ?? one.value ?? one)).join("; ") : String(value);
+    let text = Array.isArray(value) ? value.map((one) => (one.relation ? `${one.relation}=${one.value}` : one.text ?? one.value ?? one)).join("; ") : String(value);
+    if (typeof value !== "number" && FORMULA.test(text)) text = `'${text}`;
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   }
 
