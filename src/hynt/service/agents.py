@@ -271,7 +271,8 @@ class _Tools:
                 raise ToolError("This run has not been audited. Whoever runs it can: hynt audit RUN.")
             self._doubtful = await asyncio.to_thread(Doubtful, path)
         page = await asyncio.to_thread(self._doubtful.page, kind, offset)
-        return DoubtfulFacts.model_validate({"total": page.total, "offset": offset, "facts": page.rows})
+        facts = [{**row, "reason": row["why"]} for row in page.rows]
+        return DoubtfulFacts.model_validate({"total": page.total, "offset": offset, "facts": facts})
 
     async def add_facts(self, facts: Facts, key: Key = "", skip_known: bool = False) -> Updated:
         """Write facts into the graph, all or none. They are listed at once, and the model counts them soon after."""

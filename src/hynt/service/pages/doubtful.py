@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hynt.errors import DataError, UsageError
+from hynt.files import check_regular
 from hynt.graph.columns import bounded_table
 
 PAGE = 25
@@ -24,27 +25,22 @@ DEFAULT = Path("audit") / "suspicious.parquet"
 JUDGED = b"judged"
 """In the metadata of a file that holds the most doubtful facts alone: how many were judged."""
 
+ALWAYS = ("split", "row", "fact", "head", "relation", "tail", "component", "kind", "stored", "said")
+"""What every judged fact has."""
 COLUMNS = (
     "rank",
     "score",
-    "split",
-    "row",
-    "fact",
-    "head",
-    "relation",
-    "tail",
-    "component",
-    "kind",
-    "stored",
+    *ALWAYS,
     "stored_id",
     "probability",
     "residual",
-    "said",
     "said_id",
     "said_probability",
     "low",
     "high",
 )
+_WHOLE, _REAL = ("rank", "row"), ("score", "probability", "residual", "said_probability", "low", "high")
+_AGAIN = "Make one: hynt audit RUN --out FILE.parquet."
 
 
 @dataclass(frozen=True)
@@ -61,15 +57,18 @@ class DoubtfulPage:
 def check_audit(path: Path) -> None:
     """Refuses what `hynt audit` did not write; looks at the names of its columns alone."""
     try:
+        check_regular(path)
         missing = {*COLUMNS, "reason"} - set(pq.read_schema(path).names)
     except FileNotFoundError:
         raise UsageError("there is no such file.", where=str(path), advice="Make it with `hynt audit`.") from None
     except (OSError, pa.ArrowException):
         missing = {"rank"}
     if missing:
-        raise UsageError(
-            "this is no result of an audit.", where=str(path), advice="Make one: hynt audit RUN --out FILE.parquet."
-        )
+        raise UsageError("this is no result of an audit.", where=str(path), advice=_AGAIN)
+
+
+def _type(column: str) -> pa.DataType:
+    return pa.int64() if column in _WHOLE else pa.float64() if column in _REAL else pa.string()
 
 
 def why(row: Mapping[str, Any]) -> str:
@@ -92,23 +91,39 @@ class Doubtful:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            told = [name for name in ("low_text", "high_text") if name in pq.read_schema(path).names]  # not of 0.1.0
-            table = bounded_table(path, [*COLUMNS, *told, "reason"], str(path))
-        except (OSError, pa.ArrowException, KeyError) as problem:
+            check_regular(path)
+            schema = pq.read_schema(path)
+            told = [name for name in ("low_text", "high_text") if name in schema.names]  # not of 0.1.0
+            names = [*COLUMNS, *told, "reason"]
+            table = bounded_table(path, names, str(path)).select(names)
+            table = table.cast(pa.schema([(name, _type(name)) for name in names]))
+            self._judged = table.filter(pa.compute.is_valid(table["rank"]))
+            self._total = int((schema.metadata or {}).get(JUDGED, len(self._judged)))
+            self._check()
+        except (OSError, ValueError, KeyError, pa.ArrowException) as problem:
             raise DataError(
-                f"this is no result of an audit: {str(problem)[:120]}.",
-                where=str(path),
-                advice="Make it again with `hynt audit`.",
+                f"this is no result of an audit: {str(problem)[:120].rstrip('.')}.", where=str(path), advice=_AGAIN
             ) from None
-        ranks = table["rank"].to_numpy(zero_copy_only=False)
-        self._judged = table.filter(pa.compute.is_valid(table["rank"]))
-        self._total = int((pq.read_schema(path).metadata or {}).get(JUDGED, len(self._judged)))
-        self._not_judged = int((ranks != ranks).sum()) if len(ranks) else 0
+        self._not_judged = len(table) - len(self._judged)
+
+    def _check(self) -> None:
+        """Refuses judged facts of which something is missing that the page says."""
+        is_number = pa.compute.equal(self._judged["kind"], "number")
+        by_chance = self._judged.filter(pa.compute.invert(is_number))
+        lacking = [name for name in ALWAYS if self._judged[name].null_count]
+        lacking += [name for name in ("probability", "said_probability") if by_chance[name].null_count]
+        if lacking:
+            raise ValueError(f"a judged fact lacks its {lacking[0]!r}")
+        odd = {*self._judged["kind"].unique().to_pylist()} - {*KINDS}
+        if odd:
+            raise ValueError(f"{odd.pop()!r} is no kind of component")
+        if self._total < len(self._judged):
+            raise ValueError("it holds more facts than were judged")
 
     def page(self, kind: str | None, offset: int) -> DoubtfulPage:
         """One page, of all kinds or of one."""
         chosen = self._judged if kind is None else self._judged.filter(pa.compute.equal(self._judged["kind"], kind))
-        rows = chosen.slice(offset, PAGE).to_pylist()
+        rows = [{**row, "why": why(row)} for row in chosen.slice(offset, PAGE).to_pylist()]
         return DoubtfulPage(rows, len(chosen), len(self._judged), self._total, self._not_judged)
 
     def about(self, entity: str) -> list[dict[str, Any]]:
