@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from hynt.errors import DataError
 from hynt.runs.opening import load_run
-from tests.attacks.forging import sign_run
+from hynt.service.pages.overview import measured_of
+from tests.attacks.forging import sign_run, write_index
 
 
 def pulled(hynt, away, tmp_path) -> str:
@@ -164,3 +165,40 @@ def test_a_link_in_a_run_that_was_given_away_is_refused(hynt, away, tmp_path):
     outcome = hynt.fair("pull", away, tmp_path / "pulled")
     assert outcome.code == 1
     assert "this is a link, or no file at all" in outcome.said
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "report"])
+@pytest.mark.parametrize("count", ["often", {"a": 1}, None, 1.5, -1, float("nan")], ids=str)
+def test_counts_of_readings_that_are_none_are_refused(hynt, away, tmp_path, verb, count):
+    write_index(away / "reads.json", {"valid": 0, "test": count})
+    sign_run(away)
+    outcome = hynt.fair(verb, away, *(["--out", tmp_path / "report.html"] if verb == "report" else []))
+    assert outcome.code
+    assert "reads.json" in outcome.said
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"epoch": "x"}, {"epoch": 10**400}, {"loss": 5}, {"loss": {"link": "x"}}, {"loss": {"link": [1]}}],
+    ids=str,
+)
+def test_a_record_that_no_training_wrote_is_refused_by_a_report(hynt, away, tmp_path, changes):
+    line = {"phase": "masked facts", "epoch": 1, "loss": {"link": 1.0}, **changes}
+    with (away / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    outcome = hynt.fair("report", away, "--out", tmp_path / "report.html")
+    assert outcome.code == 2
+    assert "the training record is damaged" in outcome.said
+
+
+@pytest.mark.parametrize("part", ["evaluation", "intervals"])
+def test_kept_figures_that_nobody_measured_are_refused(hynt, away, tmp_path, part):
+    assert hynt.fair("report", away, "--out", tmp_path / "report.html").code == 0
+    kept = away / "measurements-test.json"
+    write_index(kept, json.loads(kept.read_bytes()) | {part: ["anything"]})
+    outcome = hynt.fair("report", away, "--out", tmp_path / "report.html")
+    assert outcome.code
+    assert "hynt report RUN --again" in outcome.said
+    assert measured_of(away)[0] is None
+    assert hynt.fair("report", away, "--again", "--out", tmp_path / "report.html").code == 0
+    assert measured_of(away)[0] is not None

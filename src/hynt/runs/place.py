@@ -19,6 +19,8 @@ from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, graph_folder, is_graph, load_graph
 
+READS = "reads.json"
+
 
 def run_place(run: str | os.PathLike[str]) -> Path:
     """Where a run lies: its folder, or that of the run that comes with hynt under the name of its graph, where no run
@@ -175,6 +177,14 @@ def open_run(path: Path) -> SavedRun:
         saved = SavedRun.open(path)
         saved.graph()
     return saved
+
+
+def read_counts(run: Path) -> dict[str, int]:
+    """How often each held-out split was read to evaluate a run."""
+    found = read_index(run / READS)
+    if not all(isinstance(count, int) and count >= 0 for count in found.values()):
+        raise DataError("the counts are no whole numbers.", where=str(run / READS), advice=RESTORE)
+    return found
 
 
 # The lines of a run's metrics.jsonl: one for each epoch and each validation. It is not hashed, since it grows.

@@ -52,14 +52,14 @@ from hynt.graph.storage import save_graph
 from hynt.models.combination import Weights
 from hynt.runs.checkpoint import WEIGHTS, task_weights
 from hynt.runs.model_choice import package_of, settings_class_of_run
-from hynt.runs.place import SCALING, SCHEMA_VERSION, SavedRun
+from hynt.runs.place import READS, SCALING, SCHEMA_VERSION, SavedRun, read_counts
 from hynt.runs.settings import RunSettings, differences
 
 LARGEST_EMBEDDED = 50 * 2**20
 """In bytes: a saved graph up to this size is kept inside the run."""
 
 CONFIG, ENVIRONMENT, MEANS = "config.toml", "environment.json", "means.json"
-METRICS, READS, GRAPH, CHECKPOINTS = "metrics.jsonl", "reads.json", "graph", "checkpoints"
+METRICS, GRAPH, CHECKPOINTS = "metrics.jsonl", "graph", "checkpoints"
 COMBINATION, MEMBERS = "combination.json", "members.json"
 START = "start.safetensors"
 """The weights that training starts from, where they are another run's; gone when it is over."""
@@ -179,15 +179,15 @@ class RunFolder(SavedRun):
 
     def reads(self, split: str) -> int:
         """How often a held-out split was read to evaluate this run."""
-        return int(read_index(self.path / READS).get(split, 0))
+        return read_counts(self.path).get(split, 0)
 
     def count_read(self, split: str) -> int:
         """Counts one more reading of a split, and says how many there were; in what is installed the count stays."""
-        counts = read_index(self.path / READS)
-        counts[split] = int(counts.get(split, 0)) + 1
+        counts = read_counts(self.path)
+        counts[split] = counts.get(split, 0) + 1
         if not self.is_packaged:
             write_whole(self.path / READS, index_text(counts))
-        return int(counts[split])
+        return counts[split]
 
 
 def means_text(means: Expectation, graph: KnowledgeGraph) -> str:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -28,7 +30,7 @@ from hynt.reporting.charts_svg import curve_chart
 from hynt.reporting.report.graph import entity_to_draw, graph_section, neighbourhood_section
 from hynt.reporting.report.measurements import Asking, measured
 from hynt.reporting.report.metrics import breakdown_section, headlines, metrics_section
-from hynt.reporting.report.trust import Measurements, answers_section, protocol_section, trust_section
+from hynt.reporting.report.trust import Measurements, answers_section, protocol_section, shown_as_kept, trust_section
 from hynt.reporting.trend_chart import series_chart, series_title
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import read_record, whole_run
@@ -74,20 +76,30 @@ def make_report(
     with whole_run():
         found = {**found, "reads_now": loaded.run.reads(split)}  # others may have read it since
     drawn = entity_to_draw(graph) if entity is None else entity
+    with shown_as_kept(loaded.run.path) if reused else nullcontext():
+        kept = _kept_sections(found)
+        _page(found, kept)
     sections = {
-        "metrics": metrics_section(found),
-        "breakdowns": breakdown_section(found),
-        "trust": trust_section(found),
-        "answers": answers_section(found),
+        **kept,
         "trends": trends_section(predictor, split),
         "graph": graph_section(graph),
         "neighbourhood": neighbourhood_section(graph, drawn),
         "training": training_section(loaded),
-        "protocol": protocol_section(found),
         "settings": settings_section(loaded),
     }
-    present = {name: content for name, content in sections.items() if content}
+    present = {name: sections[name] for name, _ in NAVIGATION if sections[name]}
     return Report(_page(found, present), found, reused, tuple(present))
+
+
+def _kept_sections(found: Measurements) -> dict[str, Markup]:
+    """The parts of the page that figures alone make."""
+    return {
+        "metrics": metrics_section(found),
+        "breakdowns": breakdown_section(found),
+        "trust": trust_section(found),
+        "answers": answers_section(found),
+        "protocol": protocol_section(found),
+    }
 
 
 def _page(found: Measurements, sections: dict[str, Markup]) -> str:
@@ -155,7 +167,7 @@ def training_section(loaded: LoadedRun) -> Markup:
     many = len({phase for phase, _ in epochs}) > 1
     for phase, part in dict.fromkeys((phase, part) for phase, one in epochs for part in one["loss"]):
         points = [
-            (float(one["epoch"]), float(one["loss"][part]))
+            (one["epoch"], one["loss"][part])
             for name, one in epochs
             if name == phase and one.get("loss", {}).get(part) is not None
         ]
@@ -163,8 +175,8 @@ def training_section(loaded: LoadedRun) -> Markup:
         mark = float(loaded.epoch) if not many else None
         charts.append(figure(curve_chart(f"loss-{len(charts)}", title, points, "mean loss", mark=mark), title))
     if len(validations) > 1:
-        metric = str(validations[0]["metric"])
-        points = [(float(one["epoch"]), float(one["value"])) for one in validations if one["metric"] == metric]
+        metric = validations[0]["metric"]
+        points = [(one["epoch"], one["value"]) for one in validations if one["metric"] == metric]
         chart = curve_chart("validation", f"Validation: {metric}", points, metric, mark=float(loaded.epoch))
         charts.append(figure(chart, f"Validation: {metric}"))
     lead = _training_summary(loaded)
@@ -183,11 +195,17 @@ def training_records(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list
     epochs, validations = [], []
     for number, record in enumerate(read_record(path), 1):
         try:
+            epoch = float(record["epoch"])
             if "validation" in record:
-                validations.append({"epoch": record["epoch"], "metric": record["metric"], "value": record["value"]})
+                value = float(record["value"])
+                validations.append({"epoch": epoch, "metric": str(record["metric"]), "value": value})
             else:
-                epochs.append((str(record["phase"]), {"epoch": record["epoch"], "loss": dict(record["loss"])}))
-        except (KeyError, TypeError, ValueError):
+                losses = {part: None if one is None else float(one) for part, one in record["loss"].items()}
+                value = math.fsum(one for one in losses.values() if one is not None)
+                epochs.append((str(record["phase"]), {"epoch": epoch, "loss": losses}))
+            if not math.isfinite(epoch + value):
+                raise ValueError
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise DataError(
                 "the training record is damaged.", where=f"{path}:{number}", advice="Restore it from a copy."
             ) from None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hynt.errors import DataError
 from hynt.files import read_index
 from hynt.markup import Column, Content, Markup, Row, RowGroup, definitions, element, figure, joined, section, table
 from hynt.reporting.charts_svg import coverage_chart, reliability_chart, share_bar
@@ -146,6 +148,21 @@ def kept_measurements(run: Path, split: str, weights: str | None) -> Measurement
     if content.get("schema_version") != SCHEMA_VERSION or content.get("weights") != weights:
         return None
     return content
+
+
+@contextmanager
+def shown_as_kept(run: Path) -> Iterator[None]:
+    """Within the block kept figures are shown; a `DataError` where they are not of the kind that hynt keeps. The file's
+    hash says that nobody slipped, not who wrote it.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
+        raise DataError(
+            "the figures kept in the run are not those that hynt measures.",
+            where=str(run),
+            advice="Measure again: hynt report RUN --again.",
+        ) from None
 
 
 # How a run was measured, for the report and for the page of the service. No torch here.

@@ -5,7 +5,6 @@ questions it suggests. The run: its figures and the protocol they were measured 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,9 @@ from hynt.graph.units.conversion import with_display
 from hynt.markup import Column, Markup, Row, RowGroup, element, joined, table
 from hynt.reporting.charts_svg import Marked, Plot, spread_chart
 from hynt.reporting.report.metrics import METRICS, SCOPES, TITLES, WORDS, headlines, metrics_section
-from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, trust_section
+from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, shown_as_kept, trust_section
 from hynt.reporting.scales import Scale
-from hynt.runs.place import is_packaged
+from hynt.runs.place import is_packaged, read_counts, read_record
 from hynt.service.pages.answers import is_log
 from hynt.service.pages.questions import MOST_QUALIFIERS, AskedForm, address, written_value
 
@@ -185,7 +184,7 @@ def question_about(fact: Mapping[str, Any]) -> AskedForm:
 
 
 SPLITS = ("test", "valid")
-_WEIGHTS, _READS, _RECORD = "weights.safetensors", "reads.json", "metrics.jsonl"
+_WEIGHTS, _RECORD = "weights.safetensors", "metrics.jsonl"
 """As `hynt.runs.run_folder` names them, which needs torch."""
 
 
@@ -196,7 +195,11 @@ def measured_of(run: Path) -> tuple[Measurements | None, str]:
         for split in SPLITS:
             found = kept_measurements(run, split, weights)
             if found is not None:
-                return {**found, "reads_now": int(read_index(run / _READS).get(split, 0))}, ""
+                found = {**found, "reads_now": read_counts(run).get(split, 0)}
+                with shown_as_kept(run):  # on another page than this one, say
+                    figures(found)
+                    quality_of(found, "")
+                return found, ""
     except HyntError as problem:
         return None, f"The figures of this run cannot be shown: {problem.what}"
     kept = "" if is_packaged(run) else " and keeps the figures in the run"
@@ -206,14 +209,13 @@ def measured_of(run: Path) -> tuple[Measurements | None, str]:
 def validated_of(run: Path) -> dict[str, Any] | None:
     """What the run's weights reached on the validation split while it was trained; None where nothing was written."""
     try:
-        lines = [json.loads(line) for line in (run / _RECORD).read_text(encoding="utf-8").splitlines()]
-        validations = [line for line in lines if line.get("validation")]
+        validations = [line for line in read_record(run / _RECORD) if line.get("validation")]
         if not validations:
             return None
         chosen = next((line for line in reversed(validations) if line.get("best")), validations[-1])
         tables = [_task_table(task, found) for task, found in chosen["validation"].items() if task in METRICS]
         return {"epoch": int(chosen["epoch"]), "tables": joined(tables)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (HyntError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None  # a damaged record costs the page this part; `hynt report` says what is wrong with it
 
 
