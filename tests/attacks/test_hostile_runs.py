@@ -106,12 +106,28 @@ def test_a_file_that_only_looks_like_json_is_refused(hynt, away, tmp_path, name,
         {"model_name": 7},
         {"training": "long"},
         {"training": {"weights_of_epoch": "x"}},
+        {"training": {"weights_of_epoch": 10**400}},
+        {"training": {"seconds": "long"}},
+        {"training": {"seconds": float("nan")}},
+        {"training": {"best": {"epoch": 1, "metric": 5, "value": 0.5}}},
+        {"training": {"best": {"epoch": 1, "metric": "mrr", "value": [0.5]}}},
+        {"training": {"best_of_tasks": {"link": 5}}},
     ],
-    ids=str,
+    ids=lambda changes: str(changes)[:60],
 )
 def test_a_manifest_of_other_kinds_is_refused(hynt, away, tmp_path, changes):
     sign_run(away, **changes)
     assert "the manifest is not that of a run" in pulled(hynt, away, tmp_path) or "files" in changes
+
+
+@pytest.mark.parametrize("said", [5, {"link": 5}, {"link": {"all": {"mrr": "x"}}}, {"link": {"all": {"mrr": 10**400}}}])
+def test_figures_that_are_none_are_on_no_card(hynt, away, tmp_path, said):
+    epoch = json.loads((away / "manifest.json").read_bytes())["training"]["weights_of_epoch"]
+    with (away / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps({"phase": "x", "epoch": epoch, "validation": said}) + "\n")
+    outcome = hynt.fair("push", away, tmp_path / "given")
+    assert outcome.code == 2
+    assert "the training record is damaged" in outcome.said
 
 
 @pytest.mark.parametrize("entry", [5, None, [], {"offset": 10**400, "width": 1}, {"offset": "0", "width": 1}])

@@ -133,6 +133,9 @@ def test_the_card_has_the_evaluation_and_the_licence(original, tmp_path):
     (tmp_path / "other.json").write_text(json.dumps(evaluation | {"protocol": protocol}))
     with pytest.raises(UsageError, match="the evaluation is of another run"):
         push(original, str(tmp_path / "again"), evaluation=tmp_path / "other.json")
+    (tmp_path / "other.json").write_text(json.dumps(evaluation | {"link": {"all": {"mrr": "x"}}}))
+    with pytest.raises(UsageError, match="this is not an evaluation"):
+        push(original, str(tmp_path / "again"), evaluation=tmp_path / "other.json")
     (tmp_path / "other.json").write_text("[]")
     with pytest.raises(UsageError, match="this is not an evaluation"):
         push(original, str(tmp_path / "again"), evaluation=tmp_path / "other.json")

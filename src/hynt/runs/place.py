@@ -20,6 +20,8 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, graph_folder, is_graph, load_graph
 
 READS = "reads.json"
+_MOST = 1e12
+"""Epochs and seconds that no training takes."""
 
 
 def run_place(run: str | os.PathLike[str]) -> Path:
@@ -153,7 +155,25 @@ def _is_manifest(manifest: dict[str, Any]) -> bool:
         and "\0" not in graph["path"]
         and isinstance(graph.get("fingerprints"), dict)
         and all(isinstance(text, str) for text in (*files.values(), *graph["fingerprints"].values()))
-        and isinstance(training.get("weights_of_epoch", 0), int)
+        and _is_training(training)
+    )
+
+
+def _is_training(training: Mapping[str, Any]) -> bool:
+    best, bests = training.get("best", {}), training.get("best_of_tasks", {})
+    if (
+        not isinstance(best, dict)
+        or not isinstance(bests, dict)
+        or not all(isinstance(one, dict) for one in bests.values())
+    ):
+        return False
+    epochs = [training.get("weights_of_epoch", 0), *(one.get("epoch", 0) for one in (best, *bests.values()))]
+    values = [training.get("seconds", 0), *([] if best.get("value") is None else [best["value"]])]
+    return (
+        all(isinstance(epoch, int) for epoch in epochs)
+        and all(isinstance(value, int | float) for value in values)
+        and all(abs(number) < _MOST for number in (*epochs, *values))
+        and isinstance(best.get("metric", ""), str)
     )
 
 

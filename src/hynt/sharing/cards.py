@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from hynt.errors import UsageError
-from hynt.files import hashes
+from hynt.errors import DataError, UsageError
+from hynt.files import RESTORE, hashes
 from hynt.graph.knowledge_graph import Manifest, read_manifest
 from hynt.runs.place import read_record
 from hynt.runs.run_folder import CONFIG, RunFolder
@@ -74,6 +74,10 @@ def _validation(run: RunFolder) -> Mapping[str, Any]:
     epoch = run.manifest.get("training", {}).get("weights_of_epoch")
     lines = read_record(run.metrics)
     found = [line["validation"] for line in lines if "validation" in line and line.get("epoch") == epoch]
+    try:
+        _rows(found[-1] if found else {})
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        raise DataError("the training record is damaged.", where=str(run.metrics), advice=RESTORE) from None
     return found[-1] if found else {}
 
 
@@ -82,7 +86,8 @@ def _evaluation(path: Path, run: RunFolder) -> Mapping[str, Any]:
         content = json.loads(path.read_bytes())
         protocol = content["protocol"]
         said = (protocol["graph"], protocol["model"], protocol["seed"], protocol["epoch"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        _rows(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         advice = "Make one with: hynt evaluate RUN --save FILE."
         raise UsageError("this is not an evaluation.", where=str(path), advice=advice) from None
     manifest = run.manifest
