@@ -97,3 +97,20 @@ def test_a_missing_extra_is_said(hynt, graph, tmp_path, monkeypatch):
     done = hynt("data", "show", graph, "Japan", "--picture", tmp_path / "japan.png")
     assert done.code == 2
     assert "pip install 'hynt[plot]'" in done.err
+
+
+def test_a_relation_is_told_of_where_no_entity_has_the_name(hynt):
+    done = hynt("data", "show", "world", "life expectancy")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(
+        "life expectancy\nyears a newborn can expect to live\nHolds numbers in years: 1,124 facts of 162 heads.\n"
+        "From 27.79 years to 89.5 years; half of them lie below 71.53 years.\n"
+        "Usual qualifiers: point in time (100%), sex (29%).\n"
+    )
+    found = hynt("data", "show", "world", "sex", "--json").json
+    assert found["relation"]["description"] == "qualifier: the sex counted"
+    assert (found["numbers"], found["commonest_tails"]) == (None, [])
+    assert {"id": "life expectancy", "name": "life expectancy"} in found["qualifies"]
+    numbers = hynt("data", "stats", "world", "--json").json["numbers"]
+    assert {one["relation"]: one["description"] for one in numbers}["population"] == "people who live in the country"
+    assert hynt("data", "show", "world", "sex", "--position", "head").code == 2

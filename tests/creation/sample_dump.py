@@ -23,7 +23,7 @@ METRE, CENTIMETRE, KILOGRAM, EURO, UNHEARD_OF = "Q11573", "Q174728", "Q11570", "
 def lines() -> list[bytes]:
     """The entities, one per line, as the dump has them between its brackets."""
     return [
-        compact(property_entity("P2196", "students count", "quantity")),
+        compact(property_entity("P2196", "students count", "quantity", "how many study there")),
         compact(property_entity("P625", "coordinate location", "globe-coordinate")),
         compact(
             entity(

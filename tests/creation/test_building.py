@@ -50,6 +50,7 @@ def test_the_sample_with_every_awkward_case(tmp_path):
     assert {relation.name: relation.label for relation in graph.relations}["P625-latitude"] == (
         "coordinate location (latitude)"
     )
+    assert {relation.name: relation.description for relation in graph.relations}["P2196"] == "how many study there"
     labels = {held.name: held.label for held in graph.entities}
     assert labels["Q13371"] == "Universität Harvard \U0001f393"
     assert labels["Q49111"] == ""

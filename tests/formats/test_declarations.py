@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 
 from hynt.errors import DataError
 from hynt.formats.declarations import Declarations, RelationDeclaration, read_declarations
+from hynt.formats.from_python import graph_from_facts
 from hynt.formats.importing import ImportOptions, read_graph
 from hynt.formats.registry import get_format
 from hynt.graph.vocabulary import Entity, Relation
@@ -33,6 +35,37 @@ def test_tables_give_labels_kinds_units_and_scales(tmp_path):
         RelationDeclaration("size", None, "kg"),
     )
     assert declared.fixes_order
+
+
+def test_what_relations_mean_is_read_from_tables_and_label_files(tmp_path):
+    (tmp_path / "relations.jsonl").write_text(
+        json.dumps({"id": "GDP", "description": " what a country\n makes\tin a year "})
+        + "\n"
+        + json.dumps({"id": "long", "description": "many words " * 100})
+        + "\n"
+    )
+    (tmp_path / "names").write_text("GDP\tgross product\nnear\tis near\twithin sight\n")
+    declared = {one.name: one for one in read_declarations(tmp_path, relation_labels=tmp_path / "names").relations}
+    assert declared["GDP"] == RelationDeclaration(
+        "GDP", label="gross product", description="what a country makes in a year"
+    )
+    assert declared["near"].description == "within sight"
+    assert declared["long"].description.endswith(" many words …")
+    assert len(declared["long"].description) < 410
+    (tmp_path / "names").write_text("Q1\tUniverse\teverything\n")
+    with pytest.raises(DataError, match=r"names:1: is not a pair of an id and a label\. Write: id TAB label\."):
+        read_declarations(tmp_path, entity_labels=tmp_path / "names")
+
+
+def test_what_relations_mean_survives_an_export(tmp_path):
+    made = graph_from_facts(
+        [("Ann", "height", 1.7), ("Ann", "knows", "Bob")], relation_descriptions={"height": "how tall someone is"}
+    )
+    for name in ("jsonl", "tsv", "rdf"):
+        get_format(name).write(made, tmp_path / name)
+        again = read_graph(tmp_path / name, name)
+        held = {one.name: one.description for one in again.relations}
+        assert held == {"height": "how tall someone is", "knows": ""}, name
 
 
 def test_id_maps_fix_the_order_and_tables_add_to_it(tmp_path):

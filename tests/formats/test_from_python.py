@@ -43,6 +43,15 @@ def test_a_list_of_tuples_becomes_a_graph():
     assert graph.relation_labels[0] == "is friends with"
 
 
+def test_relations_are_given_a_meaning_in_words():
+    told = {"height": "how tall\nsomeone is", "knows": "has met"}
+    graph = graph_from_facts(TUPLES, relation_descriptions=told)
+    said = {one.name: one.description for one in graph.relations}
+    assert (said["height"], said["knows"], said["born"]) == ("how tall someone is", "has met", "")
+    table = pa.table({"head": ["Ann"], "relation": ["knows"], "tail": ["Bob"]})
+    assert graph_from_table(table, relation_descriptions=told).relations[0].description == "has met"
+
+
 def test_splits_are_given_or_made():
     given = graph_from_facts([("a", "r", "b")], valid=[("a", "r", "c")], test=[("c", "r", "b")])
     assert {name: len(table) for name, table in given.splits.items()} == {"train": 1, "valid": 1, "test": 1}

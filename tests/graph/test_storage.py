@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import duckdb
 import pandas as pd
@@ -17,7 +18,7 @@ from hynt.graph.assembly import Assembler
 from hynt.graph.fact import fact
 from hynt.graph.knowledge_graph import Manifest
 from hynt.graph.storage import load_graph, save_assembly, save_graph
-from hynt.graph.vocabulary import Entity
+from hynt.graph.vocabulary import Entity, Vocabulary
 from tests.graph.fact_strategies import facts
 from tests.graph.small_graphs import assembled
 
@@ -53,6 +54,22 @@ def test_names_types_and_source_come_back(tmp_path):
     assert (graph.relations[0].label, graph.relations[0].scale) == ("mass", "log")
     assert (graph.name, graph.manifest.licence, graph.manifest.source) == ("tiny", "CC0-1.0", "typed by hand")
     assert graph.manifest.counts == {"entities": 1, "relations": 1, "number_relations": 1, "train": 1}
+
+
+def test_what_relations_mean_comes_back_and_a_graph_without_it_is_as_it_was(tmp_path):
+    plain = assembled(MADE)
+    save_graph(plain, tmp_path / "plain")
+    assert "descriptions" not in (tmp_path / "plain" / "manifest.json").read_text()
+    known = plain.vocabulary.relations
+    told = tuple(one._replace(description="how tall") if one.name == "height" else one for one in known)
+    save_graph(replace(plain, vocabulary=Vocabulary(plain.vocabulary.entities, told)), tmp_path / "told")
+    assert {one.name: one.description for one in load_graph(tmp_path / "told").relations} == {
+        "r": "",
+        "year": "",
+        "height": "how tall",
+    }
+    for name in ("relations.parquet", "entities.parquet", "train.parquet"):
+        assert (tmp_path / "told" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
 
 
 def test_other_tools_read_the_columns_as_documented(folder):

@@ -40,4 +40,7 @@ def served_graph() -> KnowledgeGraph:
             split = ("train", "train", "train", "valid", "test")[step % 5]
             value = number(1000 * (town + 1) + 50 * step)
             facts[split].append((f"town/{town}", "P1082", value, [("date", year(1990 + step))]))
-    return graph_from_facts(facts, labels=LABELS, relation_labels=RELATION_LABELS, name="served")
+    meanings = {"P1082": "people who live there"}
+    return graph_from_facts(
+        facts, labels=LABELS, relation_labels=RELATION_LABELS, relation_descriptions=meanings, name="served"
+    )

@@ -77,7 +77,7 @@ def test_answers_are_those_of_the_service(service):
     assert [one["id"] for one in relations["relations"]] == ["P1082"]
     assert len(facts["facts"]) == 2
     assert facts["total"] == service.get("/v1/entities/town/0").json["total"]
-    assert numbers["count"] == 80
+    assert (numbers["count"], numbers["description"]) == (80, "people who live there")
     assert numbers["minimum"] == 1000.0
     same = service.predict(head="p1", relation="P19", tail="?", top=2).json
     assert [one["id"] for one in ranked["answers"]] == [one["id"] for one in same["answers"]]

@@ -10,6 +10,7 @@ from hynt.graph.fact import DATE_UNIT
 from hynt.graph.splitting import missing_from_train
 from hynt.graph.storage import graph_folder, load_graph
 from hynt.graph.units.conversion import lookup
+from tools.world.relations import RELATIONS
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +72,10 @@ def test_what_the_card_says_about_japan(world):
     ages = [fact.tail.value for fact in facts if fact.relation == "life expectancy"]
     assert ages
     assert all(60 < age < 95 for age in ages)
+
+
+def test_every_relation_says_what_it_means_as_its_builder_has_it(world):
+    assert {one.name: one.description for one in world.relations} == {
+        one.name: RELATIONS[one.name].description for one in world.relations
+    }
+    assert all(one.description for one in world.relations)

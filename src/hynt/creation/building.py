@@ -191,9 +191,9 @@ class _Build:
         self.books.open(self.summaries, rows_of(tables["account"]), rows_of(tables.get("node_account", [])))
         encoding = {"convert_units": False, "mixed": self.options.mixed_relations, "note": self._note}
         with Assembler(self.options.assembly, encoding) as assembler:
-            for what, name, label in read_rows(tables["labels"], ["what", "name", "label"]):
-                if what == "relation" and label:
-                    assembler.encoder.declare_relation(name, label=label)
+            for what, name, label, said in read_rows(tables["labels"], ["what", "name", "label", "description"]):
+                if what == "relation" and (label or said):
+                    assembler.encoder.declare_relation(name, label=label, description=said)
             for added, fact in enumerate(read_facts(tables["facts"], tables["fact_qualifiers"])):
                 try:
                     assembler.add(fact)
@@ -231,7 +231,8 @@ class _Build:
                         names = parse(line).names
                     except RecordProblem:
                         continue  # counted when the dump was parsed
-                    found.update((one.identity, Entity(*one[1:])) for one in names if one.identity in tails)
+                    known = (Entity(one.identity, one.label, one.type) for one in names if one.identity in tails)
+                    found.update((one.name, one) for one in known)
         if len(found) < len(tails):
             self.books.notes["tail-without-name"] += len(tails) - len(found)
         return found

@@ -5,7 +5,7 @@
 --                                                  a number is converted already, and unit is what the dump gave it in
 --        entity_set (entity)                       the entities that the graph is about
 --        redirects  (source, target)               old ids, each once
---        names      (what, name, label, type)      names for people
+--        names      (what, name, label, type, description)   names for people, and what relations mean
 --        units      (unit, si_unit)                every known unit, and the one that its numbers were converted to
 --        settings   (unknown_units, other_units, max_qualifiers, long_facts)   one row
 
@@ -160,7 +160,7 @@ GROUP BY v.relation, v.given_unit, COALESCE(m.unit, ''), v.verdict
 ORDER BY number DESC, v.relation, v.given_unit, v.verdict
 
 -- step: labels
-SELECT what, name, MAX(label) AS label, MAX(type) AS type
+SELECT what, name, MAX(label) AS label, MAX(type) AS type, MAX(description) AS description
 FROM names
 GROUP BY what, name
 ORDER BY what, name

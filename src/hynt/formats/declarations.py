@@ -4,11 +4,11 @@ In a folder, next to the files of facts:
 
     entities.jsonl or entities.tsv      id, label, type
     relations.jsonl or relations.tsv    id, label, kind (entity or number), unit, scale (linear or log), display (the
-                                        unit that people read)
+                                        unit that people read), description (what its facts say)
     entity2id.txt, relation2id.txt      the paper's id maps: name TAB id; they fix the order of ids
 
-and, given by the caller, label files: id TAB label. A mistake in one of these is a `DataError`: they are small,
-and made by hand.
+and, given by the caller, label files: id TAB label, for relations also TAB description. A mistake in one of these is a
+`DataError`: they are small, and made by hand.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_lines
 from hynt.formats.opening import read_object, text_lines
 from hynt.formats.parts import bare_name
-from hynt.formats.values import check_name, shortened
+from hynt.formats.values import as_description, check_name, shortened
 from hynt.graph.storage import is_graph, saved_names
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Entity, RelationKind, Scale
@@ -41,7 +41,7 @@ _KINDS: Mapping[str, RelationKind | None] = {
     "numeric": "number",
 }
 _SCALES: Mapping[str, Scale] = {"": "linear", "linear": "linear", "log": "log"}
-_IGNORED = frozenset({"count", "min", "max", "description"})  # facts about the data, which the data says better
+_IGNORED = frozenset({"count", "min", "max", "description"})  # what the data says better, and what entities do not keep
 
 
 class RelationDeclaration(NamedTuple):
@@ -53,6 +53,7 @@ class RelationDeclaration(NamedTuple):
     scale: Scale = "linear"
     label: str = ""
     display: str = ""
+    description: str = ""
 
 
 class LabelFile(NamedTuple):
@@ -79,25 +80,26 @@ def read_declarations(
     saved graph says it itself."""
     if is_graph(source):
         held, known = saved_names(source)
-        found = (RelationDeclaration(one.name, one.kind, one.unit, one.scale, one.label) for one in known)
+        found = (RelationDeclaration(*one[:5], description=one.description) for one in known)
         return Declarations(held, tuple(found), fixes_order=True)
     entities = {name: Entity(name) for name in _id_map(source, "entity2id.txt")}
     for row, _ in _rows(source, "entities", ("id", "label", "type")):
         entities[row["id"]] = Entity(row["id"], row["label"], row["type"])
     fixes_order = bool(entities)
     relations = {name: RelationDeclaration(name) for name in _id_map(source, "relation2id.txt")}
-    for row, where in _rows(source, "relations", ("id", "label", "kind", "unit", "scale", "display")):
+    for row, where in _rows(source, "relations", ("id", "label", "kind", "unit", "scale", "display", "description")):
         relations[row["id"]] = _relation(row, where)
     labelled: list[LabelFile] = []
     for path, what in ((entity_labels, "entity"), (relation_labels, "relation")):
-        labels = {} if path is None else read_labels(path)
+        labels = {} if path is None else read_labels(path, described=what == "relation")
         if path is not None:
             labelled.append(LabelFile(path, what, tuple(labels)))
-        for name, label in labels.items():
+        for name, (label, description) in labels.items():
             if what == "entity":
                 entities[name] = entities.get(name, Entity(name))._replace(label=label)
             else:
-                relations[name] = relations.get(name, RelationDeclaration(name))._replace(label=label)
+                known = relations.get(name, RelationDeclaration(name))
+                relations[name] = known._replace(label=label, description=description or known.description)
     return Declarations(tuple(entities.values()), tuple(relations.values()), fixes_order, tuple(labelled))
 
 
@@ -134,8 +136,9 @@ def write_declarations(graph: KnowledgeGraph, folder: Path) -> list[Path]:
                 unit=unit,
                 scale=scale if kind == "number" else "",
                 display=display_of(unit),
+                description=description,
             )
-            for name, kind, unit, scale, label in graph.relations
+            for name, kind, unit, scale, label, description in graph.relations
         ),
     )
     return [entities, relations]
@@ -166,7 +169,13 @@ def _relation(row: dict[str, str], where: str) -> RelationDeclaration:
         except DataError as problem:
             raise DataError.of(problem, where) from None
     return RelationDeclaration(
-        row["id"], _KINDS[row["kind"]], row["unit"], _SCALES[row["scale"]], row["label"], row["display"]
+        row["id"],
+        _KINDS[row["kind"]],
+        row["unit"],
+        _SCALES[row["scale"]],
+        row["label"],
+        row["display"],
+        row["description"],
     )
 
 
@@ -203,7 +212,7 @@ def read_rows(path: Path, columns: tuple[str, ...], ignored: Collection[str]) ->
         for column, text in given.items():
             known = "id" if column in ID_COLUMNS else column
             if known in row:
-                row[known] = text
+                row[known] = as_description(text) if known == "description" else text
             elif column not in ignored:
                 raise DataError(
                     f"the column {shortened(column)!r} is not known here.",
@@ -254,15 +263,22 @@ def read_id_map(path: Path) -> list[str]:
     return [names[identity] for identity in range(len(names))]
 
 
-def read_labels(path: Path) -> dict[str, str]:
-    """Labels by id, from lines of `id TAB label`; a later line for the same id must agree."""
-    labels: dict[str, str] = {}
+def read_labels(path: Path, *, described: bool = False) -> dict[str, tuple[str, str]]:
+    """Labels and descriptions by id, from lines of `id TAB label` and, where names may be `described`, a third cell; a
+    later line for the same id must agree.
+    """
+    labels: dict[str, tuple[str, str]] = {}
     for line, where in lines_of(path):
-        cells = line.split("\t")
-        if len(cells) != 2 or not cells[0] or not cells[1]:
-            raise DataError("is not a pair of an id and a label.", where=where, advice="Write: id TAB label.")
-        if labels.setdefault(cells[0], cells[1]) != cells[1]:
-            raise _twice(cells[0], where)
+        identity, *said = line.split("\t")
+        if not identity or len(said) not in (1, 1 + described) or not said[0]:
+            raise DataError(
+                "is not a pair of an id and a label.",
+                where=where,
+                advice=f"Write: id TAB label{', and TAB description where there is one' if described else ''}.",
+            )
+        told = (said[0], as_description("".join(said[1:])))
+        if labels.setdefault(identity, told) != told:
+            raise _twice(identity, where)
     return labels
 
 

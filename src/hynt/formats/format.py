@@ -124,6 +124,7 @@ class ReadReport:
     file: str = ""  # the file being read, as the user named it
     line: int = 0  # the line or record being read, from 1
     labels: dict[str, str] = field(default_factory=dict)  # names for people that stand among the facts, by id
+    descriptions: dict[str, str] = field(default_factory=dict)  # what relations mean, where it stands among the facts
     bytes_read: int = 0  # taken from the files so far, before decompression: what a progress bar shows
 
     @property

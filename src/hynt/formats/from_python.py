@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.csv_edges import read_value
-from hynt.formats.values import check_finite, check_name, read_date
+from hynt.formats.values import as_description, check_finite, check_name, read_date
 from hynt.graph.fact import Fact, Number, Qualifier, Value, number
 from hynt.names import advice_on
 
@@ -38,6 +38,7 @@ def graph_from_facts(
     split: str | SplitRule | None = None,
     labels: Mapping[str, str] | None = None,
     relation_labels: Mapping[str, str] | None = None,
+    relation_descriptions: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     convert_units: bool = True,
     mixed_relations: MixedRelations = "error",
@@ -47,8 +48,8 @@ def graph_from_facts(
     date.
 
     Splits: pass `valid` and `test`, or a mapping with the keys train, valid and test; without them they are made, by
-    the shares of `split` or else by 8:1:1. `labels` names entities for people, `units` gives the unit that bare numbers
-    of a relation are in.
+    the shares of `split` or else by 8:1:1. `labels` names entities for people, `relation_descriptions` says in words
+    what relations mean, `units` gives the unit that bare numbers of a relation are in.
 
     >>> facts = [("Ann", "knows", "Bob"), ("Ann", "height", 170, [("year", 2020)])]
     >>> graph = hynt.graph_from_facts(facts, units={"height": "cm"}, name="people")
@@ -70,6 +71,7 @@ def graph_from_facts(
         split,
         labels or {},
         relation_labels or {},
+        relation_descriptions or {},
         units or {},
         convert_units,
         mixed_relations,
@@ -91,6 +93,7 @@ def graph_from_table(
     split: str | SplitRule | None = None,
     labels: Mapping[str, str] | None = None,
     relation_labels: Mapping[str, str] | None = None,
+    relation_descriptions: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     convert_units: bool = True,
     mixed_relations: MixedRelations = "error",
@@ -116,7 +119,16 @@ def graph_from_table(
     given = {part: facts_of_table(rows, columns, part) for part, rows in tables.items() if rows is not None}
     has_splits = valid is not None or test is not None
     return _assembled(
-        given, has_splits, split, labels or {}, relation_labels or {}, units or {}, convert_units, mixed_relations, name
+        given,
+        has_splits,
+        split,
+        labels or {},
+        relation_labels or {},
+        relation_descriptions or {},
+        units or {},
+        convert_units,
+        mixed_relations,
+        name,
     )
 
 
@@ -126,6 +138,7 @@ def _assembled(
     split: str | SplitRule | None,
     labels: Mapping[str, str],
     relation_labels: Mapping[str, str],
+    relation_descriptions: Mapping[str, str],
     units: Mapping[str, str],
     convert_units: bool,
     mixed_relations: MixedRelations,
@@ -143,9 +156,12 @@ def _assembled(
     options = {"convert_units": convert_units, "mixed": mixed_relations}
     rule = SplitRule.of(split) if isinstance(split, str) else split
     with Assembler(AssemblyPolicy(split=rule), options, details) as assembler:
-        for known in dict.fromkeys([*units, *relation_labels]):
+        for known in dict.fromkeys([*units, *relation_labels, *relation_descriptions]):
             assembler.encoder.declare_relation(
-                known, None, units.get(known, ""), "linear", relation_labels.get(known, "")
+                known,
+                unit=units.get(known, ""),
+                label=relation_labels.get(known, ""),
+                description=as_description(relation_descriptions.get(known, "")),
             )
         for part in SPLITS:
             for index, fact in enumerate(given.get(part, ())):

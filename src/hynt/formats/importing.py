@@ -275,6 +275,8 @@ class _Import:
             if name in encoder.entity_ids and not details.get(name, Entity(name)).label:
                 details[name] = details.get(name, Entity(name))._replace(label=label)
             encoder.name_relation(name, label)
+        for name, description in self.report.descriptions.items():
+            encoder.name_relation(name, description=description)
 
     def tell(self, step: str) -> None:
         report_bytes(self.progress, step, self.report.kept, self.report.bytes_read, self.bytes_total)

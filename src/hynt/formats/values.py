@@ -40,6 +40,16 @@ def check_name(name: str, what: str) -> str:
     return name
 
 
+LONGEST_DESCRIPTION = 400
+"""Characters of what a relation means: enough for two sentences, and little to keep for each of many."""
+
+
+def as_description(text: str) -> str:
+    """What a source says of a relation, as one line that can be kept: a longer text ends after its last whole word."""
+    line = " ".join(_UNUSABLE.sub(" ", text).split())
+    return line if len(line) <= LONGEST_DESCRIPTION else f"{line[:LONGEST_DESCRIPTION].rpartition(' ')[0]} …"
+
+
 def check_value(value: Value, what: str) -> None:
     """A value's name, or a number's literal and unit, which may be empty, held to the same rule."""
     if not isinstance(value, Number):

@@ -59,7 +59,7 @@ class FactEncoder:
         self.facts_with_split = 0
         self._relations: list[Relation] = []
         self._by_kind: dict[bool, dict[str, int]] = {False: {}, True: {}}  # kind (is number) → name → id
-        self._declared: dict[str, tuple[RelationKind | None, str, Scale, str, str]] = {}
+        self._declared: dict[str, tuple[str, Scale, str, str, str]] = {}  # unit, scale, label, display, description
         self._examples: dict[str, str] = {}  # the first use of each relation, for the error about mixed ones
         self._units: list[set[str]] = []  # by relation id, units met
         self._displays: list[str] = []  # by relation id, the unit that people read: declared, or the first one met
@@ -79,20 +79,24 @@ class FactEncoder:
         scale: Scale = "linear",
         label: str = "",
         display: str = "",
+        description: str = "",
     ) -> None:
-        """What is known of a relation beforehand. With a kind, its id is fixed too; a bare number is in `unit`, and
-        people read numbers in `display`.
+        """What is known of a relation beforehand. With a kind, its id is fixed too; a bare number is in `unit`, people
+        read numbers in `display`, and `description` says what its facts mean.
         """
-        self._declared[name] = (kind, unit, scale, label, display or display_of(unit))
+        self._declared[name] = (unit, scale, label, display or display_of(unit), description)
         if kind is not None and name not in self._by_kind[kind == "number"]:
             self._examples[name] = f"declared to carry {'numbers' if kind == 'number' else 'entities'}"
             self._new_relation(name, name, kind == "number")
 
-    def name_relation(self, name: str, label: str) -> None:
-        """Give a relation that was met a name for people, where it has none yet."""
+    def name_relation(self, name: str, label: str = "", description: str = "") -> None:
+        """Give a relation that was met a name for people and a meaning in words, where it has none yet."""
         for ids in self._by_kind.values():
-            if name in ids and not self._relations[ids[name]].label:
-                self._relations[ids[name]] = self._relations[ids[name]]._replace(label=label)
+            if name in ids:
+                known = self._relations[ids[name]]
+                self._relations[ids[name]] = known._replace(
+                    label=known.label or label, description=known.description or description
+                )
 
     def add(self, fact: Fact, split: int | None = None) -> None:
         """Encode one fact; raises RecordProblem, and adds nothing, when it does not fit.
@@ -190,15 +194,15 @@ class FactEncoder:
         return self._new_relation(relation, relation, is_number)
 
     def _new_relation(self, met_as: str, name: str, is_number: bool) -> int:
-        _, unit, scale, label, display = self._declared.get(met_as, (None, "", "linear", "", ""))
+        unit, scale, label, display, description = self._declared.get(met_as, ("", "linear", "", "", ""))
         identity = len(self._relations)
         if is_number:
             if unit and self._convert_units and unit != DATE_UNIT:
                 written, unit = unit, self._si(unit, met_as)[1]
                 display = display or require(written).symbol
-            self._relations.append(Relation(name, "number", unit, scale, label))
+            self._relations.append(Relation(name, "number", unit, scale, label, description))
         else:
-            self._relations.append(Relation(name, "entity", "", "linear", label))
+            self._relations.append(Relation(name, "entity", "", "linear", label, description))
         self._units.append({unit} if unit else set())
         self._displays.append(display if is_number else "")
         self._by_kind[is_number][met_as] = identity
@@ -211,7 +215,7 @@ class FactEncoder:
             raise RecordProblem("bad-number", f"{literal!r} is not a finite number.", "Remove it or correct it.")
         if not unit:
             declared = self._declared.get(self._relations[relation].name)
-            unit = declared[1] if declared else ""
+            unit = declared[0] if declared else ""
         if unit and unit != DATE_UNIT and self._convert_units:
             written, (convert, unit) = unit, self._si(unit, self._relations[relation].name)
             self._displays[relation] = self._displays[relation] or require(written).symbol

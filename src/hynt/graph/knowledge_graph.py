@@ -59,12 +59,14 @@ class Manifest:
     files: Mapping[str, FileRecord] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
     display_units: Mapping[str, str] = field(default_factory=dict)  # relation → the unit that people read it in
+    descriptions: Mapping[str, str] = field(default_factory=dict)  # relation → what its facts say, where known
 
     def to_json(self) -> str:
         """The file's whole text. It holds its own hash, so that a changed byte shows here too."""
         content = asdict(self)
-        if not self.display_units:  # as graphs were kept before there were any
-            del content["display_units"]
+        for name in ("display_units", "descriptions"):
+            if not content[name]:  # as graphs were kept before there were any
+                del content[name]
         digest = hashlib.sha256(_text(content).encode()).hexdigest()
         return _text({**content, "manifest_sha256": digest})
 
@@ -114,11 +116,11 @@ def read_manifest(folder: Path) -> Manifest:
 def _is_sound(manifest: Manifest) -> bool:
     """Whether each entry is of its kind: whoever makes a manifest by hand can make its hash, too."""
     texts = (manifest.name, manifest.source, manifest.format, manifest.licence)
-    units, numbers = manifest.display_units, manifest.counts
+    said, numbers = (manifest.display_units, manifest.descriptions), manifest.counts
     return (
         all(isinstance(text, str) for text in texts)
-        and all(isinstance(part, dict) for part in (units, numbers, manifest.importing))
-        and all(isinstance(unit, str) for unit in units.values())
+        and all(isinstance(part, dict) for part in (*said, numbers, manifest.importing))
+        and all(isinstance(text, str) for part in said for text in part.values())
         and all(isinstance(count, int) for count in numbers.values())
         and all(isinstance(record.sha256, str) for record in manifest.files.values())
         and all(isinstance(size, int) for record in manifest.files.values() for size in (record.bytes, record.rows))

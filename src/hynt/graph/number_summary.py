@@ -43,7 +43,8 @@ class NumberSummary:
     def to_mapping(self, relation: Relation) -> dict[str, Any]:
         """The summary as plain values that JSON can hold."""
         quantiles = {f"{share:g}": value for share, value in self.quantiles.items()}
-        return {**_named(relation), "scale": relation.scale, **_without_relation(self), "quantiles": quantiles}
+        named = {**_named(relation), "description": relation.description, "scale": relation.scale}
+        return {**named, **_without_relation(self), "quantiles": quantiles}
 
 
 def _named(relation: Relation) -> dict[str, str]:

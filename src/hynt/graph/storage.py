@@ -87,8 +87,7 @@ def _names(
     folder: Path, files: Mapping[str, pa.Buffer], manifest: Manifest
 ) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
     rows = {name: _rows(files[name], schema, folder / name) for name, schema in _NAME_TABLES.items()}
-    displays = manifest.display_units
-    relations = (_relation(row, displays, folder / "relations.parquet") for row in rows["relations.parquet"])
+    relations = (_relation(row, manifest, folder / "relations.parquet") for row in rows["relations.parquet"])
     return tuple(Entity(*row) for row in rows["entities.parquet"]), tuple(relations)
 
 
@@ -160,7 +159,8 @@ def _save(
         paths = {name: staging / name for name in rows}
         files = {name: FileRecord(sha256_of(path), path.stat().st_size, rows[name]) for name, path in paths.items()}
         displays = {r.name: found for r in vocabulary.relations if (found := display_of(r.unit))}
-        manifest = replace(manifest, counts=counts, files=files, display_units=displays)
+        said = {r.name: r.description for r in vocabulary.relations if r.description}
+        manifest = replace(manifest, counts=counts, files=files, display_units=displays, descriptions=said)
         (staging / MANIFEST_NAME).write_text(manifest.to_json(), encoding="utf-8", newline="\n")
     return manifest
 
@@ -204,10 +204,10 @@ def _rows(buffer: pa.Buffer, schema: pa.Schema, path: Path) -> Iterable[tuple[An
     return zip(*columns, strict=True)
 
 
-def _relation(row: tuple[str, str, str, str, str], displays: Mapping[str, str], path: Path) -> Relation:
+def _relation(row: tuple[str, str, str, str, str], manifest: Manifest, path: Path) -> Relation:
     name, label, kind, unit, scale = row
     if kind not in get_args(RelationKind) or scale not in get_args(Scale):
         raise DataError(f"the relation {name!r} has the kind {kind!r} and scale {scale!r}.", where=str(path))
-    return Relation(
-        name, cast(RelationKind, kind), with_display(unit, displays.get(name, "")), cast(Scale, scale), label
-    )
+    unit = with_display(unit, manifest.display_units.get(name, ""))
+    said = manifest.descriptions.get(name, "")
+    return Relation(name, cast(RelationKind, kind), unit, cast(Scale, scale), label, said)

@@ -293,6 +293,7 @@ class GraphViews:
             "unit": one.unit,
             "display_unit": display_of(one.unit),
             "is_date": one.unit == DATE_UNIT,
+            "description": one.description,
             "facts": int(self._as_fact[identity]),
             "qualifiers": int(self._as_qualifier[identity]),
         }

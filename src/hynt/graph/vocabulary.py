@@ -34,13 +34,16 @@ Scale: TypeAlias = Literal["linear", "log"]
 
 
 class Relation(NamedTuple):
-    """A relation: its id as written, what its values are, and for numbers the unit and the scale that suits them."""
+    """A relation: its id as written, what its values are, for numbers the unit and the scale that suits them, a name
+    for people, and in their words what its facts say.
+    """
 
     name: str
     kind: RelationKind
     unit: str = ""
     scale: Scale = "linear"
     label: str = ""
+    description: str = ""
 
 
 class Entity(NamedTuple):

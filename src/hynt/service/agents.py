@@ -214,7 +214,7 @@ class _Tools:
         return ToldFacts.model_validate(found)
 
     async def numbers_of(self, relation: TextField) -> RelationNumbers:
-        """A relation with its unit and, where its tails are numbers, their range and quantiles."""
+        """A relation with what it means, its unit and, where its tails are numbers, their range and quantiles."""
         found = await _told(self._front.relation(relation))
         return RelationNumbers.model_validate({**found, **(found["numbers"] or {})})
 

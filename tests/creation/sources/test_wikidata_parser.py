@@ -51,7 +51,7 @@ def test_an_item_is_a_fact():
     line = compact(entity("Q1", [statement("P31", item_value("Q5"))], label="one"))
     parsed = parse(line)
     assert parsed.facts == [ParsedFact("Q1", "P31", ParsedValue("entity", "Q5"))]
-    assert parsed.names == [("entity", "Q1", "one", "Q5")]
+    assert parsed.names == [("entity", "Q1", "one", "Q5", "")]
     assert parsed.counts == Counter({("lines", "parsed"): 1})
 
 
@@ -239,15 +239,34 @@ def test_half_characters_are_no_names():
 
 def test_properties_give_names_to_relations():
     parsed = parse(compact(property_entity("P625", "coordinate location", "globe-coordinate")))
-    assert ("relation", "P625", "coordinate location", "") in parsed.names
-    assert ("relation", "P625-latitude", "coordinate location (latitude)", "") in parsed.names
+    assert ("relation", "P625", "coordinate location", "", "") in parsed.names
+    assert ("relation", "P625-latitude", "coordinate location (latitude)", "", "") in parsed.names
     assert parsed.counts == Counter({("lines", "property"): 1})
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (
+            {"en": {"language": "en", "value": "where it is\n on Earth"}, "fr": {"value": "lieu"}},
+            "where it is on Earth",
+        ),
+        ({"mul": {"language": "mul", "value": "shared"}}, "shared"),
+        ({"fr": {"language": "fr", "value": "lieu"}}, ""),
+        ([], ""),
+        ({"en": {"language": "en"}}, ""),
+        ("odd", ""),
+    ],
+)
+def test_properties_say_what_relations_mean(written, read):
+    held = property_entity("P625", "coordinate location", "globe-coordinate") | {"descriptions": written}
+    assert {name.description for name in parse(compact(held)).names} == {read}
 
 
 def test_empty_objects_come_as_arrays():
     parsed = parse(b'{"type":"item","id":"Q1","labels":[],"claims":[]}')
     assert parsed.facts == []
-    assert parsed.names == [("entity", "Q1", "", "")]
+    assert parsed.names == [("entity", "Q1", "", "", "")]
     (fact,) = parse(
         b'{"type":"item","id":"Q1","claims":{"P1":[{"mainsnak":{"snaktype":"value","property":"P1","datavalue":'
         b'{"value":{"id":"Q2"},"type":"wikibase-entityid"}},"rank":"normal","qualifiers":[]}]}}'

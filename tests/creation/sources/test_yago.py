@@ -138,7 +138,7 @@ def test_lines():
     assert parse('<id_1>\t<A>\t<r>\t"a \\"b\\""@eng', keep_text=True).facts[0].value == ParsedValue(
         "text", '"a "b""@eng'
     )
-    assert parse('<id_1>\t<A>\tskos:prefLabel\t"Name"@deu', language="de").names == [("entity", "A", "Name", "")]
+    assert parse('<id_1>\t<A>\tskos:prefLabel\t"Name"@deu', language="de").names == [("entity", "A", "Name", "", "")]
     assert parse('<id_1>\t<yagoTheme_x>\t<hasGloss>\t"All"').counts == Counter({("lines", "provenance"): 1})
 
 

@@ -125,13 +125,13 @@ def entity(identity: str, statements: list[Json], *, label: str | None = "", oth
     }
 
 
-def property_entity(identity: str, label: str, datatype: str) -> Json:
+def property_entity(identity: str, label: str, datatype: str, description: str = "") -> Json:
     return {
         "type": "property",
         "datatype": datatype,
         "id": identity,
         "labels": {"en": {"language": "en", "value": label}},
-        "descriptions": {},
+        "descriptions": {"en": {"language": "en", "value": description}} if description else {},
         "aliases": [],
         "claims": [],
         "pageid": 5,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hynt.errors import DataError, UsageError
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.importing import read_graph
-from hynt.formats.rdf.format import read_facts
+from hynt.formats.rdf.format import _Meanings, read_facts
 from hynt.formats.rdf.terms import entity_iri, entity_name, relation_iri, relation_name
 from hynt.graph.fact import Fact, Number, Qualifier
 from tests.formats.graphs import mutated, names, read_file
@@ -300,6 +300,30 @@ def test_labels_become_the_names_of_a_graph(tmp_path):
     graph = read_graph(path, "rdf")
     assert graph.entity_labels == ("School", E + "t")
     assert graph.relation_labels == ("part of",)
+
+
+def test_comments_on_properties_say_what_relations_mean(tmp_path):
+    path = tmp_path / "named.ttl"
+    path.write_text(
+        PREFIXES + ':s rdfs:comment "A school." ; :p :t ; :q 5 . :p rdfs:comment "Teil"@de , "lies\\nin"@en . '
+        ':q <http://schema.org/description> "how many" . :absent rdfs:comment "not used" .'
+    )
+    graph = read_graph(path, "rdf")
+    assert {one.name: one.description for one in graph.relations} == {E + "p": "lies in", E + "q": "how many"}
+
+
+def test_of_very_many_comments_those_on_properties_are_kept():
+    meanings = _Meanings(most=10)
+    comment, typed = "http://www.w3.org/2000/01/rdf-schema#comment", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+    for index in range(100):
+        meanings.hear((1, f"{E}{index}", comment, pyoxigraph.Literal(f"comment {index}")), "en")
+        if index in (3, 60):
+            meanings.hear((1, f"{E}{index}", typed, "http://www.w3.org/2002/07/owl#ObjectProperty"), "en")
+    found = meanings.found()
+    assert found[f"{E}3"] == "comment 3"
+    assert {f"{E}60", f"{E}99"} <= found.keys()
+    assert f"{E}4" not in found
+    assert len(found) <= 22
 
 
 def test_lists_are_left_out_and_nodes_without_names_counted(tmp_path):

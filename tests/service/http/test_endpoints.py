@@ -75,12 +75,14 @@ def test_relations_and_their_numbers(service):
         "unit": "date",
         "display_unit": "",
         "is_date": True,
+        "description": "",
         "facts": 0,
         "qualifiers": 140,
     }
     assert [one["id"] for one in service.get("/v1/relations?query=BORN").json["relations"]] == ["P19"]
     assert service.get("/v1/relations?kind=number&limit=1&offset=1").json["total"] == 3
     population = service.get("/v1/relations/population").json
+    assert population["description"] == "people who live there"
     assert population["id"] == "P1082"
     assert (population["numbers"]["minimum"], population["numbers"]["maximum"]) == (1000, 4950)
     assert sum(population["numbers"]["counts"]) == population["numbers"]["count"] == 80

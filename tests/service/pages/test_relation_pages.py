@@ -36,6 +36,8 @@ def test_all_relations_are_listed_and_filtered(plain_site):
 
 def test_a_relation_of_numbers(plain_site):
     page = text_of(plain_site, "/relation?id=population")
+    assert "<p>people who live there</p>" in page
+    assert "people who live there" in text_of(plain_site, "/relations")
     assert "holds numbers · 80 facts of 4 heads" in page
     assert "From 1,000 to 4,950" in page
     assert "<svg" in page

@@ -137,7 +137,7 @@ class SourceOptions:
         "--entity-labels", metavar="FILE", **_NAMES, help="Names of entities: id TAB name."
     )] = None
     relation_labels: Annotated[Path | None, typer.Option(
-        "--relation-labels", metavar="FILE", **_NAMES, help="Names of relations: id TAB name."
+        "--relation-labels", metavar="FILE", **_NAMES, help="Names of relations: id TAB name, and TAB what they mean."
     )] = None
     # fmt: on
 

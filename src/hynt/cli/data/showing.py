@@ -200,7 +200,7 @@ _HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a q
 
 def show(
     graph: GraphArgument,
-    entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The id or name of an entity, or else of a relation.")],
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many facts to show, spread over relations.")] = 20,
     position: Annotated[
         Literal["head", "tail", "value"] | None,
@@ -213,7 +213,7 @@ def show(
     json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
-    """Show the facts of an entity, with names, units and dates."""
+    """Show the facts of an entity, with names, units and dates, or what a relation means and how it is used."""
     from hynt.front.publishing import check_drawing, draw
     from hynt.graph.entity_facts import facts_of
     from hynt.graph.lookup import POSITIONS
@@ -222,9 +222,13 @@ def show(
     check_save(save)
     check_drawing(pictures := [] if picture is None else [picture], of_facts=True, argument="--out")
     loaded = load_graph(graph)
-    positions = tuple(name for name in POSITIONS if position is None or name == position)
-    with located("ENTITY"):
-        identity = loaded.names.entity(entity, positions[0] if position else None)
+    positions = tuple(one for one in POSITIONS if position is None or one == position)
+    if not (position or picture or loaded.names.has_entity(name)) and loaded.names.relations_called(name):
+        about = _relation(loaded, name)
+        deliver({"graph": graph, **about}, as_json=json, save=save, text=lambda out: _tell_relation(about, out))
+        return
+    with located("NAME"):
+        identity = loaded.names.entity(name, positions[0] if position else None)
     found = facts_of(loaded, identity, limit=limit, positions=positions)
     one = loaded.entities[identity]
     result: dict[str, Any] = {
@@ -239,6 +243,58 @@ def show(
     }
     draw(found, *pictures)
     deliver(result, as_json=json, save=save, text=lambda out: _tell(result, out))
+
+
+def _relation(graph: KnowledgeGraph, name: str) -> dict[str, Any]:
+    """A relation as the service tells of it, and its commonest tails."""
+    from hynt.graph.views import GraphViews
+
+    with located("NAME"):
+        found = GraphViews(graph).relation_in_use(name)
+    numbers, usual = found["numbers"], found["usual"]
+    about = {key: found[key] for key in ("id", "name", "description", "kind", "unit", "display_unit")}
+    return {
+        "relation": {**about, "facts": found["facts"], "heads": found["heads"], "qualifiers": found["qualifiers"]},
+        "numbers": {key: numbers[key] for key in ("count", "minimum", "maximum", "quantiles")} if numbers else None,
+        "qualifies": [{"id": one["id"], "name": one["name"]} for one in found["qualified"]],
+        "usual_qualifiers": [{**one["relation"], "share": one["share"]} for one in usual],
+        "commonest_tails": [{key: one[key] for key in ("id", "name", "share")} for one in found["tails"]],
+        "examples": [fact["text"] for fact in found["examples"]],
+    }
+
+
+def _tell_relation(result: dict[str, Any], out: Console) -> None:
+    from hynt.graph.sentences import format_quantity, unit_in_words
+    from hynt.graph.units.conversion import with_display
+
+    relation, numbers = result["relation"], result["numbers"]
+    own = f" ({visible(relation['id'])})" if relation["id"] != relation["name"] else ""
+    out.print(f"{visible(relation['name'])}{own}", style="bold")
+    if relation["description"]:
+        out.print(visible(relation["description"]))
+    unit = with_display(relation["unit"], relation["display_unit"])
+    named = unit_in_words(unit) if unit not in ("", "1", "date") else ""
+    held = "entities" if relation["kind"] == "entity" else "dates" if unit == "date" else "numbers"
+    counted = f"{plural(relation['facts'], 'fact')} of {plural(relation['heads'], 'head')}"
+    uses = [counted] if relation["facts"] else []
+    uses += [f"in {plural(relation['qualifiers'], 'qualifier')}"] if relation["qualifiers"] else []
+    named = f" {'' if named.startswith('per ') else 'in '}{visible(named)}" if named else ""
+    out.print(f"Holds {held}{named}: {', '.join(uses)}.")
+    if numbers:
+        low, half, high = (
+            format_quantity(one, unit) for one in (numbers["minimum"], numbers["quantiles"]["0.5"], numbers["maximum"])
+        )
+        out.print(f"From {low} to {high}; half of them lie below {half}.")
+    if result["qualifies"]:
+        out.print(f"Says more of facts with: {', '.join(visible(one['name']) for one in result['qualifies'])}.")
+    for heading, listed in (("Commonest tails", "commonest_tails"), ("Usual qualifiers", "usual_qualifiers")):
+        told = [f"{visible(one['name'])} ({one['share']:.0%})" for one in result[listed]]
+        if told:
+            out.print(f"{heading}: {', '.join(told)}.")
+    if result["examples"]:
+        out.print("For example:", style="dim")
+        for text in result["examples"]:
+            out.print(f"  {visible(text)}", soft_wrap=True)
 
 
 def _tell(result: dict[str, Any], out: Console) -> None:

@@ -72,6 +72,7 @@ class Named(NamedTuple):
     identity: str
     label: str = ""
     type: str = ""
+    description: str = ""  # of relations: what their facts say
 
 
 class Parsed(NamedTuple):
@@ -102,7 +103,7 @@ ROWS = pa.schema(
         ("node", pa.string()),
     ]
 )
-NAMES = pa.schema([("what", pa.string()), ("name", pa.string()), ("label", pa.string()), ("type", pa.string())])
+NAMES = pa.schema([(name, pa.string()) for name in ("what", "name", "label", "type", "description")])
 REDIRECTS = pa.schema([("source", pa.string()), ("target", pa.string())])
 PRIMARIES = pa.schema([("link", pa.string()), ("property", pa.string())])
 

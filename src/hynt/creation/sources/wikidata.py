@@ -37,12 +37,13 @@ from hynt.creation.sources.wikidata_json import (
     Statement,
     checked_identity,
     entity_structure,
+    texts_structure,
     type_test,
     with_subclasses,
 )
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.parts import bare_name
-from hynt.formats.values import check_name
+from hynt.formats.values import as_description, check_name
 
 _ITEM = b'{"type":"item","id":"'  # how lines of dumps start, so that foreign ones are told by their first bytes
 _DOCUMENT = re.compile(rb'\s*\{\s*"(?:entities|success)"\s*:|\s*\[?\s*\{\s*\n|\s*\[[ \t]*\{[^\n]*\Z')
@@ -132,6 +133,7 @@ class WikidataParser:
 
     def __init__(self, selection: Selection, settings: ParseSettings) -> None:
         self._decode = msgspec.json.Decoder(entity_structure(settings.language)).decode
+        self._texts = msgspec.json.Decoder(texts_structure(settings.language)).decode
         self._selection = selection
         self._values = SnakValues(settings.keep_text)
         self._preferred_only = settings.preferred_only
@@ -147,9 +149,10 @@ class WikidataParser:
         if entity.missing is not None:
             return nothing("deleted-entity")
         identity = checked_identity(entity.id)
-        label = _label(entity.labels)
         if entity.type == "property":
-            return Parsed([], [], _property_names(identity, label), [], Counter({("lines", "property"): 1}))
+            names = _property_names(identity, _label(entity.labels), self._description(entity.descriptions))
+            return Parsed([], [], names, [], Counter({("lines", "property"): 1}))
+        label = _label(entity.labels)
         if entity.type != "item":
             return nothing("other-entity-type")
         redirects = [] if entity.redirects is None else [(checked_identity(entity.redirects.source), identity)]
@@ -165,6 +168,12 @@ class WikidataParser:
             self._add_statements(identity, statements, facts, counts)
         names = [Named("entity", identity, label, types[0] if types else "")]
         return Parsed(facts, [], names, redirects, counts)
+
+    def _description(self, written: msgspec.Raw) -> str:
+        try:
+            return as_description(_text(self._texts(written)))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return ""  # the facts of a dump do not need it
 
     def _is_wanted(self, identities: list[str], types: list[str]) -> bool:
         if self._selection.entities is not None:
@@ -258,18 +267,28 @@ def checked_property(name: str) -> str:
     return name
 
 
-def _label(labels: Any) -> str:
-    if labels is None or isinstance(labels, list):
+def _text(texts: Any) -> str:
+    """What an entity's labels or descriptions say in the language that they were decoded in."""
+    if texts is None or isinstance(texts, list):
         return ""
-    found = labels.chosen or getattr(labels, "shared", None)
+    found = texts.chosen or getattr(texts, "shared", None)
+    return "" if found is None else str(found.value)
+
+
+def _label(labels: Any) -> str:
+    label = _text(labels)
     try:
-        return check_name(found.value, "label") if found is not None and found.value else ""
+        return check_name(label, "label") if label else ""
     except RecordProblem:
         return ""
 
 
-def _property_names(identity: str, label: str) -> list[Named]:
+def _property_names(identity: str, label: str, description: str) -> list[Named]:
     """A property, and the two relations that it would become if its values were coordinates."""
-    names = [Named("relation", identity, label)]
-    names.extend(Named("relation", identity + ending, label + words) for ending, words in _LABEL_ENDINGS if label)
+    names = [Named("relation", identity, label, description=description)]
+    names.extend(
+        Named("relation", identity + ending, label + words, description=description)
+        for ending, words in _LABEL_ENDINGS
+        if label
+    )
     return names

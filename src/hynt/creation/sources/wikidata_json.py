@@ -96,22 +96,29 @@ class Envelope(msgspec.Struct, gc=False):
 
 
 @cache
-def entity_structure(language: str) -> type[Any]:
-    """An entity whose labels are decoded in one language, and in `mul`, which stands for all of them."""
-    labels = msgspec.defstruct(
-        "Labels",
+def texts_structure(language: str) -> Any:
+    """Labels, or descriptions, decoded in one language, and in `mul`, which stands for all of them."""
+    texts = msgspec.defstruct(
+        "Texts",
         [
             ("chosen", Label | None, msgspec.field(name=language, default=None)),
             *([("shared", Label | None, msgspec.field(name="mul", default=None))] if language != "mul" else []),
         ],
         gc=False,
     )
+    return texts | list[Any] | None
+
+
+@cache
+def entity_structure(language: str) -> type[Any]:
+    """An entity with its labels in one language; descriptions are decoded only where they are needed."""
     return msgspec.defstruct(
         "Entity",
         [
             ("id", str, ""),
             ("type", str, "item"),
-            ("labels", labels | list[Any] | None, None),
+            ("labels", texts_structure(language), None),
+            ("descriptions", msgspec.Raw, msgspec.Raw(b"null")),
             ("claims", dict[str, list[Statement]] | list[Any] | None, None),
             ("redirects", Redirect | None, None),
             ("missing", Any, None),

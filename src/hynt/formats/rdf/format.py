@@ -23,7 +23,9 @@ from hynt.formats.rdf.terms import (
     ENTITY_BASE,
     LABEL,
     LIST_PARTS,
+    MEANINGS,
     REIFIES,
+    TYPE,
     entity_iri,
     entity_name,
     is_statement,
@@ -34,7 +36,7 @@ from hynt.formats.rdf.terms import (
     settled_name,
     trimmed_value_node,
 )
-from hynt.formats.values import check_name, check_writable
+from hynt.formats.values import as_description, check_name, check_writable
 from hynt.graph.fact import Fact, Number, Value
 
 if TYPE_CHECKING:
@@ -45,24 +47,60 @@ __all__ = ["read_facts", "write_graph"]
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
-    """The facts of an RDF file. Its rdfs:labels in the wanted language go to `report.labels`."""
+    """The facts of an RDF file. Its rdfs:labels in the wanted language go to `report.labels`, and what it says of the
+    meaning of properties to `report.descriptions`.
+    """
+    meanings = _Meanings()
     joiner = StatementJoiner(report, options)
     blank_nodes = _BlankNodes(path.name, report)
     for statement in statements(path, options, report):
-        label = _label(statement, options.label_language)
+        label = _said(LABEL, statement, options.label_language)
         if label is not None:
             report.labels.setdefault(*label)
+        meanings.hear(statement, options.label_language)
         if joiner.add(statement):
             for fact in joiner.release():
                 yield blank_nodes.renamed(fact)
     for fact in joiner.finish():
         yield blank_nodes.renamed(fact)
+    report.descriptions = meanings.found() | report.descriptions
 
 
-def _label(statement: RdfTriple, language: str) -> tuple[str, str] | None:
-    """(name, label) where the statement is an rdfs:label in the language, or in none."""
+class _Meanings:
+    """What a file says of the meaning of its subjects. Dumps say it of millions of entities, often before it is known
+    which subjects are properties: what is said of these is kept, and of the others only the newest.
+    """
+
+    def __init__(self, most: int = 20_000) -> None:
+        self._most = most
+        self._properties: set[str] = set()
+        self._of_properties: dict[str, str] = {}
+        self._of_others: dict[str, str] = {}
+
+    def hear(self, statement: RdfTriple, language: str) -> None:
+        """Take note of a statement that may say what a property means, or that something is a property."""
+        _, subject, predicate, value = statement
+        if predicate == TYPE and isinstance(value, str) and value.endswith("Property"):
+            name = settled_name(entity_name(subject))
+            self._properties.add(name)
+            if name in self._of_others:
+                self._of_properties.setdefault(name, self._of_others.pop(name))
+        elif predicate in MEANINGS and (found := _said(predicate, statement, language)) is not None:
+            name, text = found
+            held = self._of_properties if name in self._properties else self._of_others
+            held.setdefault(name, as_description(text))
+            if len(self._of_others) > 2 * self._most:
+                forget_oldest(self._of_others, self._most)
+
+    def found(self) -> dict[str, str]:
+        """What may be the meaning of a relation, by its name."""
+        return self._of_others | self._of_properties
+
+
+def _said(word: str, statement: RdfTriple, language: str) -> tuple[str, str] | None:
+    """(name, text) where the statement has this predicate and a text in the language, or in none."""
     _, subject, predicate, value = statement
-    if predicate != LABEL or isinstance(value, str | TripleTerm):
+    if predicate != word or isinstance(value, str | TripleTerm):
         return None
     spoken = getattr(value, "language", None)
     if subject.startswith("_:") or not (spoken is None or spoken.split("-")[0] == language):
@@ -241,9 +279,9 @@ class StatementJoiner:
                 self._keep_value_node(subject)
             elif self._reader.is_complete(subject, self._blocks[subject]):
                 yield from self._settle(subject)
-        _forget_oldest(self._annotated, self._window)
-        _forget_oldest(self._reifiers, self._window)
-        _forget_oldest(self._reader.lists, self._window)
+        forget_oldest(self._annotated, self._window)
+        forget_oldest(self._reifiers, self._window)
+        forget_oldest(self._reader.lists, self._window)
         waiting = max(self.held, len(self._reader.values), len(self._reader.links))
         if waiting > self._limit:
             raise DataError(
@@ -284,6 +322,6 @@ class StatementJoiner:
             yield fact
 
 
-def _forget_oldest(known: dict[Key, None], most: int) -> None:
+def forget_oldest(known: dict[Key, Any], most: int) -> None:
     for key in list(islice(known, max(len(known) - most, 0))):
         del known[key]

@@ -54,6 +54,8 @@ TEXT_FOR_PEOPLE = frozenset(
     + [base + name for base in _SCHEMA for name in ("name", "description", "alternateName")]
 )
 """Predicates whose texts name or describe a thing. Such a triple is no candidate fact."""
+MEANINGS = frozenset([_RDFS + "comment", _SKOS + "definition", *(base + "description" for base in _SCHEMA)])
+"""Those that say what a property means."""
 
 WIKIDATA = "http://www.wikidata.org/"
 WIKIDATA_ENTITY = WIKIDATA + "entity/"

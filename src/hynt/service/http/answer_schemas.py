@@ -129,6 +129,7 @@ class RelationModel(NamedModel):
     unit: str
     display_unit: str
     is_date: bool
+    description: str
     facts: int
     qualifiers: int
 

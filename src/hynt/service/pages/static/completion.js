@@ -93,6 +93,7 @@
     if (item.type) parts.push(item.type);
     if (item.kind) parts.push(item.kind === "number" ? (item.is_date ? "dates" : "numbers") : "entities");
     if (item.id !== item.name && isShared) parts.push(item.id);
+    if (item.description) parts.push(item.description);
     return parts.join(" · ");
   }
 
