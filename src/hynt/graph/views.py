@@ -183,6 +183,10 @@ class GraphViews:
     def _named(self, relation: str) -> dict[str, str]:
         return {"id": relation, "name": self._sentences.relation(relation)}
 
+    def relation_called(self, name: str) -> str:
+        """What people call a relation, by its id."""
+        return self._sentences.relation(name)
+
     def name_to_write(self, text: str, *, is_relation: bool = False) -> str:
         """An id as people would write it: the name, where it can be written and nobody else carries it."""
         vocabulary, graph = self.graph.vocabulary, self.graph

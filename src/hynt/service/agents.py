@@ -36,7 +36,7 @@ from hynt.service.http.answer_schemas import (
 )
 from hynt.service.http.problems import HttpProblem
 from hynt.service.http.schemas import GivenFact, GivenFacts, QualifierPart, TextField, ValueField
-from hynt.service.pages.doubtful import KINDS, Doubtful, audit_path
+from hynt.service.pages.doubtful import KINDS, Doubtful, audit_path, why
 from hynt.service.settings import BATCH, BODY_BYTES, HEADS, PAGE, POINTS, QUALIFIERS, TEXT, ServiceSettings
 
 if TYPE_CHECKING:
@@ -271,7 +271,8 @@ class _Tools:
                 raise ToolError("This run has not been audited. Whoever runs it can: hynt audit RUN.")
             self._doubtful = await asyncio.to_thread(Doubtful, path)
         page = await asyncio.to_thread(self._doubtful.page, kind, offset)
-        facts = [{**row, "reason": row["why"]} for row in page.rows]
+        parts = [(await self._front.judged_fact(row))["part"] for row in page.rows]
+        facts = [{**row, "reason": why(row, part)} for row, part in zip(page.rows, parts, strict=True)]
         return DoubtfulFacts.model_validate({"total": page.total, "offset": offset, "facts": facts})
 
     async def add_facts(self, facts: Facts, key: Key = "", skip_known: bool = False) -> Updated:

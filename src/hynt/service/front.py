@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from hynt import __version__
 from hynt.asking.graph_updates import GivenChange
 from hynt.errors import HyntError, UsageError
+from hynt.graph.fact import Fact, Number
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition
 from hynt.graph.views import GraphViews
@@ -211,14 +212,22 @@ class Front:
         """The fact at a row of a split, and which one of its head's it is."""
         return await self._look(self.views.fact_place, split, row)
 
-    async def fact_line(self, judged: Mapping[str, Any]) -> str:
-        """A fact that an audit judged, as JSON lines have it; "" where the graph has another in its place by now."""
+    async def judged_fact(self, judged: Mapping[str, Any]) -> dict[str, str]:
+        """A fact that an audit judged: its `line`, as JSON lines have it, and the doubtful `part` in words. The line is
+        "" where the graph has another fact in its place by now.
+        """
         from hynt.formats.jsonl import write_fact
 
         fact = await self._look(self.views.stored_fact, judged["split"], judged["row"])
-        if fact is None or (fact.head, fact.relation) != (judged["head"], judged["relation"]):
-            return ""
-        return write_fact(fact)
+        component = str(judged["component"])
+        if fact is None or not _is_of(judged, fact):
+            return {"line": "", "part": component}
+        side, _, place = component.partition(" of qualifier ")
+        if side == "value":
+            component = self.views.relation_called(fact.qualifiers[int(place) - 1].relation)
+        elif component == "tail" and judged["kind"] == "number":
+            component = self.views.relation_called(fact.relation)
+        return {"line": write_fact(fact), "part": component}
 
     async def neighbourhood(self, name: str, leads: Callable[[str], str], *, narrow: bool = False) -> dict[str, Any]:
         """Some facts around an entity, drawn; `leads` says where the entities of the drawing lead."""
@@ -279,6 +288,14 @@ class Front:
                 return await loop.run_in_executor(self._lookers, lambda: work(*given, **named))
         except UsageError as problem:  # only a name that nobody has can be wrong here
             raise HttpProblem(404, problem.sentences) from None
+
+
+def _is_of(judged: Mapping[str, Any], fact: Fact) -> bool:
+    """Whether a row of an audit is about this fact, and about a part that it has."""
+    tail = fact.tail.literal if isinstance(fact.tail, Number) else fact.tail
+    place = str(judged["component"]).partition(" of qualifier ")[2]
+    same = (fact.head, fact.relation, tail) == tuple(judged[name] for name in ("head", "relation", "tail"))
+    return same and (not place or place in map(str, range(1, len(fact.qualifiers) + 1)))
 
 
 def _read(body: bytes) -> dict[str, Any]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import html
 import re
 from datetime import date
+from urllib.parse import quote
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.views import GraphViews
-from hynt.service.pages.doubtful import Doubtful
+from hynt.service.pages.doubtful import COLUMNS, Doubtful
 from hynt.service.pages.questions import beginnings
 from tests.browser.hostile_names import hostile_graph
 from tests.browser.service_pages import audit_rows
@@ -114,3 +117,47 @@ def test_what_an_audit_found_stands_on_the_page(tmp_path):
     assert len(told) <= 5
     last = found.page(None, 50).rows[-1]
     assert last["rank"] not in [row["rank"] for row in found.about(last["head"])]
+
+
+def test_the_doubtful_part_of_a_fact_is_called_by_its_relation(graph, site, tmp_path):
+    """ "value of qualifier 1" says nothing to people."""
+    row, fact = next((row, one) for row, one in enumerate(graph.facts("train")) if one.relation == "P1082")
+    judged = {
+        "split": "train",
+        "row": row,
+        "head": fact.head,
+        "relation": fact.relation,
+        "tail": "1000",
+        "fact": "town · population",
+        "stored": "1990",
+        "said": "1974",
+        "low_text": "1972",
+        "high_text": "1976",
+        "residual": 4.04,
+        "kind": "number",
+        "reason": "far off",
+    }
+    components = ("value of qualifier 1", "tail", "head")
+    rows = [
+        dict.fromkeys(COLUMNS) | judged | {"rank": rank, "component": part} for rank, part in enumerate(components, 1)
+    ]
+    rows[2] |= {
+        "kind": "entity",
+        "stored": "Springfield",
+        "said": "Ogdenville",
+        "probability": 0.0,
+        "said_probability": 0.5,
+    }
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "suspicious.parquet")
+    engine = FakeEngine()
+    engine.state.ready = False
+    served = site(engine, audit=tmp_path / "suspicious.parquet")
+    page = text_of(served, "/doubtful")
+    assert (
+        "Without this fact the model expects 1974 as date, between 1972 and 1976 in 9 of 10 cases; the graph says "
+        "1990. That is 4.0 times as far away as the interval reaches." in page
+    )
+    assert "the model expects 1974 as population, between" in page
+    assert "gives Springfield as its head hardly any chance, and Ogdenville one of 50.0\u00a0%." in page
+    own = text_of(served, f"/entity?id={quote(fact.head)}")
+    assert "the model would have said 1974 as date" in own

@@ -36,12 +36,12 @@ def test_all_relations_are_listed_and_filtered(plain_site):
 
 def test_a_relation_of_numbers(plain_site):
     page = text_of(plain_site, "/relation?id=population")
-    assert "<p>people who live there</p>" in page
+    assert "<p>People who live there.</p>" in page
+    assert 'date <span class="count">all of its facts' in page
     assert "people who live there" in text_of(plain_site, "/relations")
     assert "holds numbers · 80 facts of 4 heads" in page
     assert "From 1,000 to 4,950" in page
     assert "<svg" in page
-    assert re.search(r'href="/relation\?id=date">date <span class="count">>\s99.9\s% of its facts', page)
     assert "/ask?head=town%2F0&relation=P1082&tail=%3F&qualifier=date&value=1990" in page
     assert "Nothing is measured of it yet" in page
 
@@ -89,13 +89,24 @@ def test_kept_figures_are_shown():
     rows = [{"group": "P1", "count": 2, "mrr": 0.5, "hits@1": 0.5, "hits@3": 1.0, "hits@10": 1.0, "mean_rank": 2.0}]
     measured = {"breakdowns": {"link": {"relation": rows}, "number": {"relation": []}}}
     (found,) = quality_of(measured, "P1")
-    assert found["count"] == 2
+    assert found["told"] == (
+        "2 times asked for an entity of its facts, the model's first answer was right once, and one of its first ten "
+        "every time."
+    )
     assert "0.500" in {value for _, value in found["metrics"]}
     assert quality_of(measured, "P2") == []
     rows = [{"relation": "P2", "unit": "m3/year", "display_unit": "L/year", "mae": 0.0008}]
     numbers = {"breakdowns": {"number": {"relation": [{"group": "P2", "count": 3, "rmse": 0.1}]}}}
-    ((_, first), *_) = quality_of({**numbers, "evaluation": {"number": {"per_relation": rows}}}, "P2")[0]["metrics"]
-    assert first == "0.8 L/year", "in the unit that people read"
+    (found,) = quality_of({**numbers, "evaluation": {"number": {"per_relation": rows}}}, "P2")
+    assert found["told"] == "3 times asked for its number, answers were off by 0.8 L/year on average."
+    rows[0] |= {"median_error": 0.0002, "worse_than_median": 1 / 3}
+    (found,) = quality_of({**numbers, "evaluation": {"number": {"per_relation": rows}}}, "P2")
+    assert found["told"].endswith(
+        "on average, and half of them by 0.2 L/year or less; 2 times they were nearer than the median of its numbers "
+        "in training."
+    )
+    (found,) = quality_of(numbers, "P2")
+    assert found["told"].endswith("answers were off by 10.0% of its range."), "as files of 0.1.0 say it"
     assert quality_of(None, "P1") == []
 
 

@@ -71,17 +71,17 @@ def _type(column: str) -> pa.DataType:
     return pa.int64() if column in _WHOLE else pa.float64() if column in _REAL else pa.string()
 
 
-def why(row: Mapping[str, Any]) -> str:
-    """What makes a fact doubtful, in words."""
+def why(row: Mapping[str, Any], part: str) -> str:
+    """What makes a fact doubtful, in words; `part` is what people call the doubtful part of it."""
     stored, said = str(row["stored"]), str(row["said"])
     if row["kind"] == "number":
         between = f", between {row['low_text']} and {row['high_text']} in 9 of 10 cases" if row.get("low_text") else ""
-        told = f"Without this fact the model expects {said}{between}; the graph says {stored}."
+        told = f"Without this fact the model expects {said} as {part}{between}; the graph says {stored}."
         if row["residual"] is None:
             return told
         return f"{told} That is {row['residual']:.1f} times as far away as the interval reaches."
     chance = "hardly any chance" if row["probability"] < 0.001 else f"a chance of {100 * row['probability']:.1f}\u00a0%"
-    own = f"Without this fact the model gives {stored} as its {row['component']} {chance}"
+    own = f"Without this fact the model gives {stored} as its {part} {chance}"
     return f"{own}, and {said} one of {100 * row['said_probability']:.1f}\u00a0%."
 
 
@@ -123,7 +123,7 @@ class Doubtful:
     def page(self, kind: str | None, offset: int) -> DoubtfulPage:
         """One page, of all kinds or of one."""
         chosen = self._judged if kind is None else self._judged.filter(pa.compute.equal(self._judged["kind"], kind))
-        rows = [{**row, "why": why(row)} for row in chosen.slice(offset, PAGE).to_pylist()]
+        rows = chosen.slice(offset, PAGE).to_pylist()
         return DoubtfulPage(rows, len(chosen), len(self._judged), self._total, self._not_judged)
 
     def about(self, entity: str) -> list[dict[str, Any]]:

@@ -137,9 +137,9 @@ def pattern_of(found: Mapping[str, Any]) -> str:
 
 
 _ASKED = {
-    "link": "asked for an entity beside it",
+    "link": "asked for an entity of its facts",
     "relation": "asked for the relation itself",
-    "number": "asked for a number",
+    "number": "asked for its number",
 }
 
 
@@ -161,19 +161,36 @@ def quality_of(measured: Measurements | None, relation: str) -> list[dict[str, A
         for row in groups["relation"]:
             if row["group"] == relation:
                 metrics = [(WORDS[one], f"{row[one]:.3f}") for one in METRICS[task] if row.get(one) is not None]
-                metrics = [*_mean_error(measured or {}, task, relation), *metrics]
-                found.append({"asked": _ASKED[task], "count": int(row["count"]), "metrics": metrics})
+                told = _number_told(measured or {}, row) if task == "number" else _ranks_told(row)
+                times = f"{row['count']:,.0f} time{'' if row['count'] == 1 else 's'} {_ASKED[task]}, "
+                found.append({"told": f"{times}{told}.", "asked": _ASKED[task], "metrics": metrics})
     return found
 
 
-def _mean_error(measured: Measurements, task: str, relation: str) -> list[tuple[str, str]]:
-    """How far answers with numbers are off on average, in the unit that people read."""
-    rows = measured.get("evaluation", {}).get("number", {}).get("per_relation", ()) if task == "number" else ()
-    return [
-        ("mean error", format_difference(row["mae"], with_display(row["unit"], row.get("display_unit", ""))))
-        for row in rows
-        if row["relation"] == relation
-    ]
+def _ranks_told(row: Mapping[str, Any]) -> str:
+    first, ten = (_times(row[one], row["count"]) for one in ("hits@1", "hits@10"))
+    return f"the model's first answer was right {first}{f', and one of its first ten {ten}' if first != ten else ''}"
+
+
+def _times(share: float, asked: float) -> str:
+    count = round(share * asked)
+    return "every time" if count == asked else {0: "never", 1: "once"}.get(count, f"{count:,} times")
+
+
+def _number_told(measured: Measurements, row: Mapping[str, Any]) -> str:
+    """How far answers are off in the unit that people read, and how they compare with always saying the median."""
+    rows = measured.get("evaluation", {}).get("number", {}).get("per_relation", ())
+    own = next((one for one in rows if one["relation"] == row["group"]), None)
+    if own is None:
+        return f"answers were off by {row['rmse']:.1%} of its range"
+    unit = with_display(own["unit"], own.get("display_unit", ""))
+    told = f"answers were off by {format_difference(own['mae'], unit)} on average"
+    if "median_error" in own:
+        told += f", and half of them by {format_difference(own['median_error'], unit)} or less"
+    if own.get("worse_than_median") is not None:
+        nearer = _times(1 - own["worse_than_median"], row["count"])
+        told += f"; {nearer} they were nearer than the median of its numbers in training"
+    return told
 
 
 def question_about(fact: Mapping[str, Any]) -> AskedForm:

@@ -58,7 +58,7 @@ def environment() -> Environment:
     )
     made.globals.update(address=address, share_bar=share_bar, navigation=NAVIGATION, hynt_version=__version__)
     made.globals.update(style=f"/style.css?v={_digest(stylesheet())}", script=script_address)
-    made.filters.update(shown=lambda text: shown(str(text)), quantity=_quantity, percent=percent)
+    made.filters.update(shown=lambda text: shown(str(text)), quantity=_quantity, percent=percent, share=share)
     made.filters["unit"] = lambda unit, display="": unit_in_words(with_display(unit, display))
     made.filters["leads"] = leads_to
     made.filters["code"] = with_code
@@ -102,6 +102,11 @@ def percent(share: float) -> str:
     if 0.0005 <= share < 0.9995:
         return f"{100 * share:.1f}\u00a0%"
     return ">\u00a099.9\u00a0%" if share > 0.5 else "<\u00a00.1\u00a0%"
+
+
+def share(part: float) -> str:
+    """A share of what was counted, which may be all of it."""
+    return "all" if part == 1 else percent(part)
 
 
 def page(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:

@@ -17,7 +17,7 @@ from hynt.runs.place import name_in_commands
 from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.answers import answered, told
-from hynt.service.pages.doubtful import KINDS, PAGE, Doubtful, audit_path
+from hynt.service.pages.doubtful import KINDS, PAGE, Doubtful, audit_path, why
 from hynt.service.pages.overview import (
     described,
     figures,
@@ -151,7 +151,8 @@ async def _wrong(request: Request, entity: str) -> list[dict[str, Any]]:
         audit = await _audit(request)
     except HyntError:
         return []  # the page of doubtful facts says what is wrong with it
-    return [] if audit is None else await asyncio.to_thread(audit.about, entity)
+    found = [] if audit is None else await asyncio.to_thread(audit.about, entity)
+    return [row | await _front(request).judged_fact(row) for row in found]
 
 
 @router.get("/fact")
@@ -296,7 +297,8 @@ async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -
         audit = await _audit(request)
         found = None if audit is None else await asyncio.to_thread(audit.page, chosen, offset)
         for row in [] if found is None else found.rows:
-            row |= {"line": await _front(request).fact_line(row)}
+            row |= await _front(request).judged_fact(row)
+            row["why"] = why(row, row["part"])
     except HyntError as problem:
         return problem_page(request, HttpProblem(500, problem.sentences))
     return page(
