@@ -131,3 +131,20 @@ def test_what_does_not_fit_is_said_and_nothing_changes(see, updating):  # noqa: 
 
 def test_it_is_offered_only_where_it_is_accepted(visit):
     assert visit("/entity?id=p1").page.locator("#add-fact").count() == 0
+
+
+def test_a_quantity_typed_for_a_new_relation_is_told_of_as_a_number(see, updating):  # noqa: F811
+    """A relation with one number cannot be asked for yet: that is said, and nobody waits for it."""
+    watched = see("/entity?id=person+1")
+    page = watched.page
+    page.locator("#add-fact summary").click()
+    fill(page, relation="arm span", tail="1,850 mm")
+    page.get_by_role("button", name="Add it").click()
+    expect(page.locator("#add-fact .told")).to_contain_text("counted by the model", timeout=20_000)
+    expect(page.locator("#add-fact .outcome")).to_contain_text("fewer than 8 different ones")
+    expect(page.locator("#facts")).to_contain_text("1.85 m")
+    page.get_by_role("button", name="Take it back").click()
+    expect(page.locator("#add-fact .told")).to_contain_text("Taken back", timeout=20_000)
+    expect(page.locator("#facts")).not_to_contain_text("1.85 m")
+    assert all("422" in one for one in watched.complaints)
+    watched.complaints.clear()

@@ -188,6 +188,29 @@ def test_numbers_and_dates_of_new_relations_are_written_as_in_json_lines(updatin
     assert journal.versions()[-1].version == told.json["version"]
 
 
+def test_a_quantity_of_a_relation_that_nobody_knows_is_a_number(updating):
+    """As people type it on a page. A bare number may be a name, and a name that the graph has is that."""
+    given = [
+        {
+            "head": "Vera",
+            "relation": "arm length",
+            "tail": " 1,050 mm",
+            "qualifiers": [{"relation": "seen", "value": "2020-05"}],
+        },
+        {"head": "Vera", "relation": "lives in flat", "tail": "7"},
+        {"head": "Vera", "relation": "likes", "tail": "7 Samurai"},
+        {"head": "Vera", "relation": "was born around", "tail": "2020-19"},
+    ]
+    assert send(updating, "POST", {"facts": given}).status == 200
+    journal = Journal(updating.run)
+    arm, *names = journal.change(journal.versions()[-1]).added
+    assert (arm.tail.value, arm.tail.unit) == (pytest.approx(1.05), "m")
+    assert (arm.qualifiers[0].value.unit, arm.qualifiers[0].value.literal) == ("date", "2020-05")
+    assert [one.tail for one in names] == ["7", "7 Samurai", "2020-19"]
+    assert send(updating, "DELETE", {"facts": given}).status == 200, "as it was typed, it can be taken back"
+    assert send(updating, "POST", {"facts": [{"head": "Vera", "relation": "arm length", "tail": "1 kg"}]}).status == 422
+
+
 def test_every_answer_says_its_version(updating):
     told = send(updating, "POST", facts(("Nora", "knows", "person 1")))
     version = str(told.json["version"])

@@ -175,7 +175,8 @@ def _named(graph: KnowledgeGraph, name: str) -> str:
 
 def fitted_facts(graph: KnowledgeGraph, given: Iterable[Fact | Any]) -> Iterator[Fact]:
     """Facts with the ids that the graph has for their names, and numbers in its units. A name that the graph does not
-    have is a new entity or relation; one that several entities carry is refused, and so is a value of the wrong kind.
+    have is a new entity or relation, whose values are numbers where they are written with a unit; a name that several
+    entities carry is refused, and so is a value of the wrong kind.
     """
     from hynt.formats.from_python import as_fact
 
@@ -232,8 +233,10 @@ def _relation(graph: KnowledgeGraph, name: str) -> Relation | None:
 
 
 def _value(graph: KnowledgeGraph, name: str, relation: Relation | None, value: Value) -> Value:
-    from hynt.asking.written import number_for
+    from hynt.asking.written import number_for, number_with_unit
 
+    if relation is None and isinstance(value, str) and not graph.names.has_entity(value):
+        value = number_with_unit(value) or value
     if isinstance(value, Number):
         if relation is None:
             if not value.unit or value.unit == DATE_UNIT:

@@ -29,6 +29,7 @@ from hynt.graph.vocabulary import Flags, Floats, Ids, Relation
 
 _QUANTITY = re.compile(rf"({NUMBER_PATTERN})(?:\s*(\D.*))?", re.DOTALL)
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
+_MONTH = re.compile(r"[+-]?[0-9]{4,6}-[0-9]{2}(?:-[0-9]{2})?")
 _NO_UNIT = ("", "1")
 
 
@@ -61,6 +62,22 @@ def is_written_number(written: Any) -> bool:
         found = _QUANTITY.fullmatch(written)
         return found is not None and found[2] is not None and lookup(found[2].strip()) is not None
     return True
+
+
+def number_with_unit(written: str) -> Number | None:
+    """The number of `80 kg`, the date of `1995-06`, and None for any other text. Where nobody knows the relation, only
+    a unit, or a month, says that a number is meant: `7` may be the name of something.
+    """
+    if _MONTH.fullmatch(written.strip()):
+        try:
+            return _date(written, "")
+        except UsageError:
+            return None
+    found = _QUANTITY.fullmatch(_plain(written))
+    if found is None or found[2] is None:
+        return None
+    unit = lookup(found[2].strip())
+    return None if unit is None else Number(parse_number(found[1]), found[1], unit.symbol)
 
 
 def _plain(written: str) -> str:

@@ -132,6 +132,7 @@ async def entity(
         request,
         "entity.html",
         found=found,
+        written=front.views.name_to_write(own),
         sections=sections_of(found["groups"], own),
         position=position,
         relation=relation,

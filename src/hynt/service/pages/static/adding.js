@@ -26,9 +26,11 @@
     return { head: said("head"), relation: said("relation"), tail: said("tail"), qualifiers };
   }
 
-  // A plain number of a relation that the graph does not have is a number; what else is new is an entity.
+  // A plain number of a relation that the graph does not have is a number, and the service reads those with a unit; what
+  // else is new is an entity.
   async function kinds(added) {
-    const typed = async (relation, value) => {
+    const typed = async (relation, written) => {
+      const value = /^[-+]?\d{1,3}(,\d{3})+(\.\d+)?$/.test(written) ? written.replaceAll(",", "") : written;
       if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(value)) return value;
       const answer = await fetch(`/v1/relations?${new URLSearchParams({ query: relation })}`);
       const known = answer.ok ? (await answer.json()).relations : [];
@@ -54,7 +56,7 @@
   async function send(method, address, body) {
     const headers = { "Content-Type": "application/json", Authorization: `Bearer ${token.value.trim()}` };
     const answer = await fetch(address, { method, headers, credentials: "omit", body: JSON.stringify(body) });
-    return { ok: answer.ok, version: Number(answer.headers.get("Hynt-Version")), found: await answer.json() };
+    return { ok: answer.ok, refused: answer.status === 422, version: Number(answer.headers.get("Hynt-Version")), found: await answer.json() };
   }
 
   const ask = (asked) => send("POST", "/v1/predict", { ...asked, top: 50 });
@@ -105,7 +107,8 @@
       return undefined;
     }
     told.textContent = `Added as version ${version}, and counted by the model.`;
-    compare(before, after);
+    if (after.ok) compare(before, after);
+    else outcome.append(element("p", problem(after), { className: "aside" }));
     const back = element("button", "Take it back", { type: "button", className: "secondary" });
     back.addEventListener("click", () => guarded(() => takeBack(typed)));
     outcome.append(back);
@@ -126,7 +129,7 @@
     const until = Date.now() + PATIENCE;
     while (Date.now() < until) {
       const now = await ask(asked);
-      if (now.ok && now.version >= version) return now;
+      if ((now.ok || now.refused) && now.version >= version) return now;
       await new Promise((done) => setTimeout(done, PAUSE));
     }
     return null;
