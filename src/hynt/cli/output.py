@@ -10,6 +10,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
@@ -73,16 +74,19 @@ def console() -> Console:
     from rich.table import Table
 
     class FittingConsole(Console):
-        """Leaves columns of a table out rather than breaking words and cutting numbers, and ends lines at words."""
+        """Tells a wide table in parts, one below the other, rather than breaking words and cutting numbers, and ends
+        lines at words.
+        """
 
         def print(self, *objects: Any, **how: Any) -> None:
-            left_out = [name for one in objects if isinstance(one, Table) for name in _fit(one, self.width)]
             is_command = any(str(one).lstrip().startswith("hynt ") for one in objects)
             if self.is_terminal and not is_command:  # a terminal would break words; a command is there to be copied
                 how["soft_wrap"] = False
-            super().print(*objects, **how)
-            if left_out:
-                super().print(f"Without room for: {', '.join(left_out)}. A wider window shows them.", style="dim")
+            if len(objects) == 1 and isinstance(objects[0], Table):
+                for part in _parts(objects[0], self.width):
+                    super().print(part, **how)
+            else:
+                super().print(*objects, **how)
 
     width = None if sys.stdout.isatty() else _WIDTH_OF_FILES
     return FittingConsole(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
@@ -104,14 +108,13 @@ _LONGEST_WORD = 32
 """An id or a path may be longer; then it goes on in the next line."""
 
 
-def _fit(table: Table, width: int) -> list[str]:
-    """Makes a table fit: numbers stay whole, words unbroken, and the last columns go where that takes more room than
-    there is. Returns what went.
+def _parts(table: Table, width: int) -> list[Table]:
+    """The table, or tables that fit together: each with the first column and as many of the others, in their order, as
+    there is room for. Numbers stay whole, words unbroken.
     """
     from rich.cells import cell_len
 
     columns = table.columns
-    left_out: list[str] = []
     cells = [[str(cell) for cell in (column.header, *column._cells)] for column in columns]
     whole = [max(map(cell_len, one)) for one in cells]
     least = [
@@ -120,18 +123,32 @@ def _fit(table: Table, width: int) -> list[str]:
         else max(*map(cell_len, one[1:]), *map(cell_len, one[0].split()), 1)
         for column, one in zip(columns, cells, strict=True)
     ]
-    if sum(whole) + 3 * len(whole) + 1 <= width:  # a margin on both sides of a column, and a line
-        return []
-    while len(columns) > 2 and sum(least) + 3 * len(columns) + 1 > width:
-        least.pop()
-        left_out.insert(0, str(columns.pop().header))
-    room = max(width - sum(least) - 3 * len(columns) - 1, 0)
-    order = sorted(range(len(columns)), key=lambda place: whole[place] - least[place])
-    for count, place in enumerate(order):  # those that want little get it all, the others share what is left
-        more = min(whole[place] - least[place], room // (len(order) - count))
-        columns[place].width = least[place] + more
-        room -= more
-    return left_out
+    if _taken(whole) <= width:
+        return [table]
+    groups = [[0]]
+    for place in range(1, len(columns)):
+        if len(groups[-1]) > 1 and _taken([least[one] for one in (*groups[-1], place)]) > width:
+            groups.append([0])
+        groups[-1].append(place)
+    parts = []
+    for group in groups:
+        part = copy(table)
+        part.title = None if parts else table.title
+        part.columns = [copy(columns[place]) for place in group]
+        room = max(width - _taken([least[place] for place in group]), 0)
+        wanting = sorted(range(len(group)), key=lambda at: whole[group[at]] - least[group[at]])
+        for count, at in enumerate(wanting):  # those that want little get it all, the others share what is left
+            place = group[at]
+            more = min(whole[place] - least[place], room // (len(group) - count))
+            part.columns[at].width, part.columns[at].overflow = least[place] + more, "fold"
+            room -= more
+        parts.append(part)
+    return parts
+
+
+def _taken(widths: Sequence[int]) -> int:
+    """What columns of these widths take: each has a margin on both sides and a line."""
+    return sum(widths) + 3 * len(widths) + 1
 
 
 def _encoded(result: Mapping[str, Any], indent: int | None = None) -> bytes:

@@ -91,7 +91,7 @@
     if (item.dataset.kind === "number") holder[key] = number(text, holder[key]);
     else holder[key] = field.dataset.id || (text && (await exact(item.dataset.kind, text))?.id) || null;
     if (holder[key] === null) {
-      fault.textContent = item.dataset.kind === "number" ? "That is no number or date." : "Nothing in the graph is called that.";
+      fault.textContent = item.dataset.kind === "number" ? `“${text}” is not a number or date.` : "Nothing in the graph is called that.";
       field.focus();
       return;
     }
