@@ -104,7 +104,7 @@ def test_qualifiers_stay_with_their_row_when_several_relations_are_tried(towns):
         (("p0", 5, "?"), "the relation is 5, which is not text."),
         ((5, "born in", "?"), "the head is 5, and an entity is wanted there."),
         (("p0", "?", "80 kg"), "no relation of this graph holds numbers such as '80 kg'"),
-        (("?", "height", "tall"), "'height' holds numbers, and 'tall' is none."),
+        (("?", "height", "tall"), "'height' holds numbers, and 'tall' is not a number."),
     ],
 )
 def test_what_cannot_be_asked_is_told(towns, parts, word):

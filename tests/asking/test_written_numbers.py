@@ -50,8 +50,8 @@ def test_numbers_come_in_the_relations_unit(relation, written, value):
 @pytest.mark.parametrize(
     "relation,written,word",
     [
-        (MASS, "heavy", "'mass' holds numbers, and 'heavy' is none."),
-        (MASS, "nan", "'nan' is none"),
+        (MASS, "heavy", "'mass' holds numbers, and 'heavy' is not a number."),
+        (MASS, "nan", "'nan' is not a number"),
         (MASS, "1,99", "unknown unit ',99'"),
         (MASS, "80 furlongz", "unknown unit 'furlongz'"),
         (MASS, "80 m", "cannot become kg"),

@@ -18,11 +18,14 @@ def graph_of(**values):
 def test_many_values_of_one_date_are_no_movement():
     facts = [("tin", "share", float(one), [("found", number(1922.0, "date"))]) for one in range(9)]
     facts += [("Chad", "people", float(one), [("when", number(1990.0 + one, "date"))]) for one in range(3)]
+    facts += [("tin", "mass", float(one), [("found", number(1900.0 + one, "date")), ("of", one)]) for one in range(3)]
+    span = [("from", number(1980.0, "date")), ("to", number(1990.0, "date"))]
+    facts += [("Chad", "growth", 2.5, span), ("Chad", "growth", 3.5, [("to", number(1990.0, "date"))])]
     graph = graph_from_facts({"train": facts})
     width = len(graph.relations)
     couples = [divmod(one, width) for one in values_over_time(graph, "train").tolist()]
     names = [(graph.entity_labels[head], graph.relations[relation].name) for head, relation in couples]
-    assert sorted(names) == [("Chad", "people")] * 3 + [("tin", "share")]
+    assert sorted(names) == [("Chad", "growth"), *[("Chad", "people")] * 3, ("tin", "share")]
 
 
 def test_counts_stay_whole_and_never_negative_but_dates_and_the_unknown_stay_free():

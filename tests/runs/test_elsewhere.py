@@ -145,7 +145,7 @@ def test_what_if(run):
 @pytest.mark.parametrize(
     ("fact", "told"),
     [
-        (("person 1", "height", "tall"), "fact 1, height: 'height' holds numbers, and 'tall' is none"),
+        (("person 1", "height", "tall"), "fact 1, height: 'height' holds numbers, and 'tall' is not a number"),
         (("person 1", "born in", 7), "fact 1: the relation 'born in' carries entities, and 7 is a number"),
         (("person 1", "height", hynt.number(2, "m")), "fact 1, height: 'height' has no unit, but 'm' was given"),
         (("person 1", "size", hynt.number(2, "shoes")), "fact 1: unknown unit 'shoes'"),

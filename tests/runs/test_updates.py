@@ -81,7 +81,7 @@ def test_an_update_gives_the_answers_that_asking_of_the_new_graph_gives(run):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"facts": [("Zoe", "height", "tall")]}, "fact 1, height: 'height' holds numbers, and 'tall' is none"),
+        ({"facts": [("Zoe", "height", "tall")]}, "fact 1, height: 'height' holds numbers, and 'tall' is not a number"),
         (
             {"facts": [NEW[0], ("Zoe", "born in", 7)]},
             "fact 2: the relation 'born in' carries entities, and 7 is a number",

@@ -98,7 +98,7 @@ def _quantity(relation: Relation, written: str, where: str) -> Number:
     if found is None:
         name = relation.label or relation.name
         raise UsageError(
-            f"{name!r} holds numbers, and {written[:60]!r} is none.", where=where, advice=_advice(relation)
+            f"{name!r} holds numbers, and {written[:60]!r} is not a number.", where=where, advice=_advice(relation)
         )
     try:
         value = parse_number(found[1])

@@ -299,7 +299,7 @@ class ResidualScale:
             math.isfinite(constant) and 0 <= own <= 1 and all(np.isfinite(one.effect).all() for one in found.values())
         )
         if not finite:
-            raise DataError("the sizes of errors are no numbers.", where=where, advice=RESTORE)
+            raise DataError("the sizes of errors are not numbers.", where=where, advice=RESTORE)
         return replace(self, constant=constant, effects=found, own=own)
 
     def _second(self, kind: str) -> int:

@@ -401,13 +401,19 @@ class PossibleNumbers:
 
 
 def values_over_time(graph: KnowledgeGraph, split: str) -> Ids:
-    """(n,) head and relation in one number, for each date at which a split has a number of the two."""
+    """(n,) head and relation in one number, for each date at which a split has a number of the two. A fact with another
+    number beside its date, such as an isotope's mass number, is of no time.
+    """
     table, is_number = graph.split(split), graph.vocabulary.relation_is_number
     is_date = np.array([relation.unit == DATE_UNIT for relation in graph.relations], dtype=np.bool_)
-    slots = np.flatnonzero(is_date[table.qualifier_relation])
-    rows, first = np.unique(table.qualifier_owner()[slots], return_index=True)
-    chosen = is_number[table.relation[rows]]
-    rows, date = rows[chosen], table.qualifier_number[slots[first[chosen]]]
+    owner, count = table.qualifier_owner(), len(table)
+    numbers, dates = (
+        np.bincount(owner[kind[table.qualifier_relation]], minlength=count) for kind in (is_number, is_date)
+    )
+    when, dated = np.full(count, -np.inf), is_date[table.qualifier_relation]
+    np.maximum.at(when, owner[dated], table.qualifier_number[dated])
+    rows = np.flatnonzero(is_number[table.relation] & (dates > 0) & (dates == numbers))
+    date = when[rows]
     couple = table.head[rows] * np.int64(graph.vocabulary.relation_count) + table.relation[rows]
     order = np.lexsort((date, couple))  # many values of one date are no movement
     couple, date = couple[order], date[order]

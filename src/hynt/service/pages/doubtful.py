@@ -64,7 +64,7 @@ def check_audit(path: Path) -> None:
     except (OSError, pa.ArrowException):
         missing = {"rank"}
     if missing:
-        raise UsageError("this is no result of an audit.", where=str(path), advice=_AGAIN)
+        raise UsageError("this is not the result of an audit.", where=str(path), advice=_AGAIN)
 
 
 def _type(column: str) -> pa.DataType:
@@ -102,7 +102,7 @@ class Doubtful:
             self._check()
         except (OSError, ValueError, KeyError, pa.ArrowException) as problem:
             raise DataError(
-                f"this is no result of an audit: {str(problem)[:120].rstrip('.')}.", where=str(path), advice=_AGAIN
+                f"this is not the result of an audit: {str(problem)[:120].rstrip('.')}.", where=str(path), advice=_AGAIN
             ) from None
         self._not_judged = len(table) - len(self._judged)
 

@@ -18,6 +18,7 @@ import numpy as np
 from hynt.graph.fact import DATE_UNIT, Fact, Number
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.number_summary import values_over_time
 from hynt.graph.sentences import Sentences, format_moment
 
 BLANK = "?"
@@ -299,23 +300,12 @@ def written_number(value: float, unit: str) -> str:
 
 
 def _trends(graph: KnowledgeGraph) -> list[dict[str, str]]:
-    """The relations with numbers at the most dates, each with the head that has most; a head comes once. A fact with
-    another number beside its date, such as an isotope's mass number, is no point in time.
-    """
-    table = graph.split("train")
-    is_date = np.array([relation.unit == DATE_UNIT for relation in graph.relations], dtype=np.bool_)
-    is_number, owner = graph.vocabulary.relation_is_number, table.qualifier_owner()
-    numbers = np.bincount(owner[is_number[table.qualifier_relation]], minlength=len(table))
-    dated = is_date[table.qualifier_relation] & (numbers[owner] == 1) & is_number[table.relation[owner]]
-    rows, width = owner[dated], np.int64(graph.vocabulary.relation_count)
-    points = np.unique(
-        np.stack([table.head[rows] * width + table.relation[rows], table.qualifier_number[dated]]), axis=1
-    )
-    couples, counts = np.unique(points[0].astype(np.int64), return_counts=True)
+    """The relations with numbers at the most dates, each with the head that has most; a head comes once."""
+    couples, counts = np.unique(values_over_time(graph, "train"), return_counts=True)
     relations, heads = set[int](), set[int]()
     found = []
     for place in np.argsort(-counts, kind="stable").tolist():
-        head, relation = divmod(int(couples[place]), int(width))
+        head, relation = divmod(int(couples[place]), graph.vocabulary.relation_count)
         if head in heads or relation in relations or counts[place] < SERIES:
             continue
         heads.add(head)
