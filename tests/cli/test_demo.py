@@ -6,13 +6,15 @@ import json
 import shlex
 import shutil
 
+import numpy as np
 import pytest
 import torch
 
 from hynt.asking import examples
-from hynt.asking.examples import EXAMPLES, held_out_examples
+from hynt.asking.examples import EXAMPLES, _answers, held_out_examples
 from hynt.asking.predictor import load
 from hynt.calibration.calibration import held_out
+from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact_table import HEAD, POSITION_GROUPS, RELATION, TAIL
 
 CPU = torch.device("cpu")
@@ -71,3 +73,17 @@ def test_the_whole_way_and_again_with_the_kept_run(hynt, tmp_path):
     again = hynt("demo", "--out", tmp_path / "run")
     assert again.code == 0, again.err
     assert f"Using the run in {tmp_path / 'run'}." in again.out.replace("\n", "")
+
+
+def test_a_question_that_too_many_facts_answer_is_not_begun_with():
+    facts = [(f"country {one}", "continent", "Asia") for one in range(9)]
+    facts += [("country 1", "capital", "town 1"), ("country 1", "area", 3.0), ("country 1", "area", 4.0)]
+    graph = graph_from_facts({"train": facts[:5], "valid": facts[5:]})
+    table = graph.split("valid")
+    rows = np.arange(len(table))
+    told = {fact.relation: [] for fact in graph.facts("valid")}
+    for position in (HEAD, TAIL):
+        for fact, count in zip(graph.facts("valid"), _answers(graph, table, rows, position), strict=True):
+            told[fact.relation].append(int(count))
+    assert told["continent"] == [9] * 4 + [1] * 4
+    assert told["capital"] == [1, 1]

@@ -89,6 +89,17 @@ def test_what_fits_is_left_alone(capsys):
     assert told.count("one two three") == 1
 
 
+def test_what_is_set_in_goes_on_below_itself():
+    from hynt.cli.output import hanging
+
+    text = "A line that is not set in stays as it is, however long\n  in the graph, valid: CHARLES III; rank 1, judged"
+    assert hanging(text, 30).splitlines() == [
+        "A line that is not set in stays as it is, however long",
+        "  in the graph, valid: CHARLES",
+        "    III; rank 1, judged",
+    ]
+
+
 def test_lines_end_at_words_on_a_terminal_alone(monkeypatch):
     from hynt.cli.output import wrapped
 

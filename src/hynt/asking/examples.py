@@ -15,6 +15,7 @@ from hynt.evaluation.metrics import TaskName
 from hynt.files import index_text, read_index, write_whole
 from hynt.graph.changes import fact_hashes
 from hynt.graph.fact_table import HEAD, POSITION_GROUPS, RELATION, TAIL, FactTable
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Flags, Floats, Ids
 from hynt.runs.checkpoint import WEIGHTS
 from hynt.runs.opening import LoadedRun
@@ -25,6 +26,8 @@ QUESTIONS = 1024
 FEWEST = 3
 """Held-out questions from which on a relation's quality is compared."""
 MOST_QUALIFIERS = 3
+MOST_ANSWERS = 5
+"""Facts that answer a question alike, up to which it is worth showing: Asia is the continent of too many."""
 NEARLY = 0.7
 """From this share of the best relation's quality on, one whose facts carry qualifiers is preferred."""
 
@@ -89,9 +92,26 @@ def _found(loaded: LoadedRun, calibration: Calibration, device: torch.device) ->
         if position == HEAD:
             beside = ~loaded.graph.vocabulary.relation_is_number[table.relation[rows]]
             rows, quality, fine = rows[beside], quality[beside], fine[beside]
+        if task == "link":
+            telling = _answers(loaded.graph, table, rows, position) <= MOST_ANSWERS
+            fine = fine & telling if (fine & telling).any() else fine
         row = _best(table, rows, quality, fine, heads, {int(table.head[one.row]) for one in found})
         if row is not None:
             found.append(HeldOutExample(row, position))
+    return found
+
+
+def _answers(graph: KnowledgeGraph, table: FactTable, rows: Ids, position: int) -> Ids:
+    """(n,) how many facts of the graph answer the question for each row's head, or tail, whatever their qualifiers."""
+    width = np.int64(graph.vocabulary.relation_count)
+
+    def asked(facts: FactTable) -> Ids:
+        given = facts.tail_entity if position == HEAD else facts.head
+        number = graph.vocabulary.relation_is_number[facts.relation]
+        return np.where(number, -1, given * width + facts.relation)
+
+    known, counts = np.unique(np.concatenate([asked(one) for one in graph.splits.values()]), return_counts=True)
+    found: Ids = counts[np.searchsorted(known, asked(table.take(rows)))]
     return found
 
 

@@ -68,6 +68,22 @@ def wrapped(text: str, stream: TextIO) -> str:
     return "\n".join(lines)
 
 
+def hanging(text: str, width: int) -> str:
+    """Lines that begin with spaces end at words, and go on below their first word."""
+    return "\n".join(
+        textwrap.fill(
+            line,
+            width,
+            subsequent_indent=" " * (len(line) - len(line.lstrip(" ")) + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        if line.startswith(" ")
+        else line
+        for line in text.split("\n")
+    )
+
+
 def console() -> Console:
     """Standard output for people: neither markup nor emoji codes in the data mean anything there."""
     from rich.console import Console
@@ -82,6 +98,8 @@ def console() -> Console:
             is_command = any(str(one).lstrip().startswith("hynt ") for one in objects)
             if self.is_terminal and not is_command:  # a terminal would break words; a command is there to be copied
                 how["soft_wrap"] = False
+            if self.is_terminal and not is_command and all(isinstance(one, str) for one in objects):
+                objects = tuple(hanging(one, self.width) for one in objects)
             if len(objects) == 1 and isinstance(objects[0], Table):
                 for part in _parts(objects[0], self.width):
                     super().print(part, **how)
