@@ -168,3 +168,10 @@ def test_the_run_that_comes_with_hynt_has_figures_and_doubtful_facts(site, tmp_p
     doubtful = text_of(own, "/doubtful")
     assert f"hynt serve '{folder}' --audit suspicious.parquet" in doubtful
     assert "It judges every fact without itself, and trains nothing:" in doubtful
+
+
+def test_a_search_for_a_relation_finds_it(plain_site):
+    page = text_of(plain_site, "/?query=popul")
+    assert "No entity is called that." in page
+    assert '<a href="/relation?id=P1082">population</a><p class="aside">people who live there</p>' in page
+    assert "Relations called" not in text_of(plain_site, "/?query=Springfield")

@@ -78,7 +78,7 @@ class Guards:
         if self._any_host or _host(header.decode("latin-1")) in self._hosts:
             return
         detail = "the Host header names no host of this service."
-        advice = "Where the name is yours, start the service with --allowed-host NAME."
+        advice = "Where the name is yours, whoever runs the service can let it answer to that name too."
         raise HttpProblem(421, detail, [Fault(detail, parameter="Host", advice=advice)])
 
     def _check_token(self, header: bytes, token: str) -> None:

@@ -98,7 +98,10 @@ async def home(request: Request, query: TextQuery = "") -> Response:
     if not query.strip():
         return page(request, "home.html", about=await _front(request).about(), **await _beginnings(request))
     found = await _front(request).entities(query.strip(), FOUND)
-    return page(request, "search.html", found=found, header_query=query, **await _beginnings(request))
+    relations = (await _front(request).relations(query.strip(), None, 0, FEW))["relations"]
+    return page(
+        request, "search.html", found=found, relations=relations, header_query=query, **await _beginnings(request)
+    )
 
 
 @router.get("/entity")
