@@ -92,4 +92,6 @@ def _print(console: Console, result: dict[str, Any]) -> None:
         console.print("no picture: install matplotlib with pip install 'hynt[plot]'")
     console.print(f"kept in {', '.join(result['files'])}")
     if result["recommended"] is not None:
-        console.print(result["recommended"]["sentence"], markup=False, highlight=False, soft_wrap=True)
+        command = result["recommended"]["command"]  # on a line of its own, to be copied
+        console.print(result["recommended"]["sentence"].removesuffix(command).rstrip(), soft_wrap=True)
+        console.print(f"  {command}", soft_wrap=True)
