@@ -111,7 +111,7 @@ def csv_text(rows: Iterable[Mapping[str, Any]]) -> str:
     columns = list(dict.fromkeys(name for row in written for name in row))
     if not columns:
         return ""
-    lines = [columns, *([row.get(name) for name in columns] for row in written)]
+    lines: list[list[Any]] = [columns, *([row.get(name) for name in columns] for row in written)]
     return "".join(",".join(map(_csv_cell, line)) + "\n" for line in lines)
 
 

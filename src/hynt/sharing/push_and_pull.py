@@ -39,8 +39,8 @@ from hynt.graph.splitting import SPLITS
 from hynt.models.contract import Part
 from hynt.runs.checkpoint import WEIGHTS, task_weights
 from hynt.runs.opening import load_run
-from hynt.runs.place import SCALING
-from hynt.runs.run_folder import COMBINATION, CONFIG, ENVIRONMENT, GRAPH, MEANS, MEMBERS, METRICS, READS, RunFolder
+from hynt.runs.place import READS, SCALING
+from hynt.runs.run_folder import COMBINATION, CONFIG, ENVIRONMENT, GRAPH, MEANS, MEMBERS, METRICS, RunFolder
 from hynt.sharing.cards import CROISSANT, CardFacts, card_facts, card_text, croissant_text
 
 LIST, CARD = "hynt-run.json", "README.md"

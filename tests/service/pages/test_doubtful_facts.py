@@ -39,14 +39,14 @@ ODD = [
 @pytest.mark.parametrize(("column", "value"), ODD, ids=[f"{name}-{str(value)[:8]}" for name, value in ODD])
 def test_columns_that_no_audit_wrote_are_refused(audit, column, value):
     rewritten(audit, column, value)
-    with pytest.raises(HyntError, match="this is no result of an audit"):
+    with pytest.raises(HyntError, match="this is not the result of an audit"):
         Doubtful(audit)
 
 
 @pytest.mark.parametrize("judged", ["x", "9" * 5000, "-5", "3"])
 def test_so_is_a_count_that_cannot_be(audit, judged):
     pq.write_table(pq.read_table(audit).replace_schema_metadata({"judged": judged}), audit)
-    with pytest.raises(HyntError, match="this is no result of an audit"):
+    with pytest.raises(HyntError, match="this is not the result of an audit"):
         Doubtful(audit)
 
 
@@ -60,7 +60,7 @@ def test_a_pipe_instead_of_an_audit_keeps_nobody_waiting(tmp_path):
 def test_the_page_says_what_is_wrong_with_a_file(audit, site):
     rewritten(audit, "probability", NOTHING)
     shown = site(FakeEngine(), audit=audit).get("/doubtful", Accept="text/html")
-    assert "his is no result of an audit" in html.unescape(shown.body.decode())
+    assert "his is not the result of an audit" in html.unescape(shown.body.decode())
 
 
 def test_agents_are_told_why_a_fact_is_doubtful(audit, site):
