@@ -187,6 +187,10 @@ def _linear(factor: Fraction, offset: Fraction) -> Conversion:
 
 
 def _finite(conversion: Conversion, value: float, symbol: str, wanted: str) -> float:
+    try:
+        value = float(value)
+    except OverflowError:
+        raise DataError(f"a whole number of {symbol} is too large a number.", advice="Correct the number.") from None
     result = conversion(value)
     if math.isnan(value):
         raise DataError("NaN is not a number, in any unit.", advice="Leave the value out.")
