@@ -36,7 +36,14 @@ def one_text_repeated(path):
     pq.write_table(table, path, compression="zstd", store_schema=False)
 
 
-BOMBS = {bomb.__name__: bomb for bomb in (long_cell, many_rows, one_text_repeated)}
+def one_text_referred_to(path):
+    """Arrow hands it over as it is kept: a text, and numbers that refer to it."""
+    column = repeated("x" * 70_000, 900_000)
+    table = pa.table({"head": column, "relation": column, "tail": column})
+    pq.write_table(table, path, compression="zstd")
+
+
+BOMBS = {bomb.__name__: bomb for bomb in (long_cell, many_rows, one_text_repeated, one_text_referred_to)}
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +74,26 @@ def test_so_is_a_table_of_a_graph(hynt, bombs, tmp_path, name):
     assert "taken for a bomb" in outcome.said or "is not one that hynt wrote" in outcome.said
 
 
-def test_so_is_a_graphs_table_whose_columns_fit(hynt, tmp_path):
+@pytest.mark.parametrize("referred_to", [False, True])
+def test_so_is_a_graphs_table_whose_columns_fit(hynt, tmp_path, referred_to):
     save_graph(small_graph(), tmp_path / "graph")
     columns = {name: repeated("x" * 1_000_000, 100_000) for name in ("entity", "label", "type")}
-    pq.write_table(pa.table(columns), tmp_path / "graph" / "entities.parquet", compression="zstd", store_schema=False)
+    path = tmp_path / "graph" / "entities.parquet"
+    pq.write_table(pa.table(columns), path, compression="zstd", store_schema=referred_to)
     sign_graph(tmp_path / "graph")
     outcome = hynt.fair("data", "stats", tmp_path / "graph")
+    assert outcome.code == 1
+    assert "taken for a bomb" in outcome.said
+
+
+def test_so_are_qualifiers_that_refer_to_one_text(hynt, tmp_path):
+    text = repeated("x" * 70_000, 100_000)
+    number, nothing = pa.nulls(100_000, pa.float64()), pa.nulls(100_000, pa.string())
+    pairs = pa.StructArray.from_arrays([text, text, number, nothing], ["relation", "entity", "number", "literal"])
+    lists = pa.ListArray.from_arrays(list(range(0, 100_001, 100)), pairs)
+    columns = {"head": ["a"] * 1000, "relation": ["r"] * 1000, "tail": ["b"] * 1000, "qualifiers": lists}
+    pq.write_table(pa.table(columns), tmp_path / "source.parquet", compression="zstd")
+    outcome = hynt.fair("data", "check", tmp_path / "source.parquet", "--format", "parquet")
     assert outcome.code == 1
     assert "taken for a bomb" in outcome.said
 

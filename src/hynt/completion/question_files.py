@@ -266,6 +266,4 @@ def _qualifiers(table: pa.Table) -> pa.ListArray:
 
 
 def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     return column if column.type == kind else column.cast(kind, safe=False)  # large integers round, as in Python

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,7 @@ from hynt.limits import (
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
+T = TypeVar("T", pa.Table, pa.RecordBatch)
 _SPARE = 512 * 2**20 + 32 * 2**20 * (os.cpu_count() or 1)
 """Bytes for what reading takes besides the rows: buffers, and the threads that Arrow starts."""
 
@@ -79,13 +80,30 @@ def in_proportion(size: int, where: str) -> Iterator[None]:
         ) from None
 
 
+def _written_out(rows: T) -> T:
+    """With every text where it stands: a column that refers to texts kept once would grow when it is used."""
+    schema = pa.schema([field.with_type(_plain(field.type)) for field in rows.schema])
+    return rows if schema.equals(rows.schema) else rows.cast(schema)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        made = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return made(kind.value_field.with_type(_plain(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_plain(field.type)) for field in kind.fields])
+    return kind
+
+
 def bounded_table(content: Path | pa.Buffer, columns: list[str], where: str) -> pa.Table:
     """Some columns of a whole file."""
     size = content.stat().st_size if isinstance(content, Path) else content.size
     with pq.ParquetFile(content if isinstance(content, Path) else pa.BufferReader(content)) as file:
         check_metadata(file.metadata, size, where)
         with in_proportion(size, where):
-            return file.read(columns)
+            return _written_out(file.read(columns))
 
 
 def bounded_batches(
@@ -98,6 +116,7 @@ def bounded_batches(
     while True:
         with in_proportion(size, where):
             batch = next(batches, None)
+            batch = None if batch is None else _written_out(batch)
         if batch is None:
             return
         decoded += batch.nbytes
