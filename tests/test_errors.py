@@ -46,3 +46,6 @@ def test_what_a_hostile_file_says_is_not_quoted_at_any_length():
     assert len(error.what) < 2_100
     assert error.what.startswith("unknown variant `xxx")
     assert error.what.endswith("expected `F32`.")
+    problem = RecordProblem("unknown-unit", f"a number in {'m/' * 20_000}: it is unknown.")
+    assert len(str(problem)) < 2_100
+    assert problem.what.endswith("it is unknown.")

@@ -14,6 +14,10 @@ LONGEST = 2_000
 """Characters of a sentence: what a file or a library said of it is quoted, but not at any length."""
 
 
+def _of_bounded_length(what: str) -> str:
+    return what if len(what) <= LONGEST else f"{what[: LONGEST // 2]} … {what[-LONGEST // 2 :]}"
+
+
 class HyntError(Exception):
     """An error with a place (file:line, a field or a config path) and advice that says what to do.
 
@@ -27,7 +31,7 @@ class HyntError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, *, where: str = "", advice: str = "") -> None:
-        self.what = what if len(what) <= LONGEST else f"{what[: LONGEST // 2]} … {what[-LONGEST // 2 :]}"
+        self.what = _of_bounded_length(what)
         self.where = where
         self.advice = advice
         super().__init__(str(self))
@@ -91,9 +95,9 @@ class RecordProblem(Exception):
     """One record cannot become a fact. Whoever reads the file catches it, adds the place and counts the reason."""
 
     def __init__(self, reason: str, what: str, advice: str = "") -> None:
-        super().__init__(what)
+        self.what = _of_bounded_length(what)
+        super().__init__(self.what)
         self.reason = reason  # a short slug that problems are counted by, such as "bad-number"
-        self.what = what
         self.advice = advice
 
 

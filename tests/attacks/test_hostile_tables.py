@@ -98,6 +98,15 @@ def test_so_are_qualifiers_that_refer_to_one_text(hynt, tmp_path):
     assert "taken for a bomb" in outcome.said
 
 
+@pytest.mark.parametrize("pairs", [1, 10])
+def test_very_many_relations_of_one_pair_are_not_compared_each_with_each(hynt, tmp_path, pairs):
+    lines = (f"a\tr{relation}\tb{pair}\n" for relation in range(60_000 // pairs) for pair in range(pairs))
+    (tmp_path / "source.tsv").write_text("".join(lines))
+    outcome = hynt.fair("data", "check", tmp_path / "source.tsv", "--format", "tsv")
+    assert outcome.code == 0
+    assert "duplicate of" not in outcome.printed
+
+
 def test_long_rows_come_few_at_a_time(tmp_path):
     """An honest file with long texts is read, in parts that fit in memory."""
     from hynt.graph.columns import bounded_batches

@@ -153,6 +153,9 @@ def _names_used(
 
 MINIMUM_PAIRS = 10
 """Relations with fewer pairs overlap by chance and are left alone."""
+MOST_PARALLEL = 100
+"""A pair under which more relations stand tells no two of them apart, and is left alone."""
+_JOINED_AT_ONCE = 2**22
 
 
 class Leak(NamedTuple):
@@ -189,22 +192,19 @@ def find_leakage(
     pair, relation = np.concatenate(keys), np.concatenate(relations)
     unique = np.unique(np.stack([pair, relation], axis=1), axis=0)
     pair, relation = unique[:, 0], unique[:, 1]
-    count = len(relation_is_number)
-    totals = np.bincount(relation, minlength=count)
+    _, place, parallel = np.unique(pair, return_inverse=True, return_counts=True)
+    few = parallel[place] <= MOST_PARALLEL
+    pair, relation = pair[few], relation[few]
+    totals = np.bincount(relation, minlength=len(relation_is_number))
+    able = totals[relation] >= MINIMUM_PAIRS
+    pair, relation = pair[able], relation[able]
     backward = (pair % entity_count) * entity_count + pair // entity_count
-    couples = {
-        "duplicate": _shared(pair, relation, pair, relation, count),
-        "inverse": _shared(pair, relation, backward, relation, count),
-    }
-    leaks = []
-    for kind, shared in couples.items():
-        for (first, second), number in shared.items():
-            if first >= second or min(totals[first], totals[second]) < MINIMUM_PAIRS:
-                continue
-            rare, frequent = sorted((first, second), key=lambda name: (totals[name], -name))
-            leak = Leak(rare, frequent, kind, number, int(totals[rare]), int(totals[frequent]))  # type: ignore[arg-type]
-            if leak.overlap >= threshold:
-                leaks.append(leak)
+    leaks = [
+        Leak(rare, frequent, kind, number, int(totals[rare]), int(totals[frequent]))
+        for kind, other in (("duplicate", pair), ("inverse", backward))
+        for first, second, number in _shared(pair, other, relation, totals, threshold)
+        for rare, frequent in [sorted((first, second), key=lambda name: (totals[name], -name))]
+    ]
     leaks.sort(key=lambda leak: (-leak.overlap, leak.removed, leak.kept))
     gone: set[int] = set()
     chosen = []
@@ -217,17 +217,33 @@ def find_leakage(
 
 def _shared(
     pair: NDArray[np.int64],
-    relation: NDArray[np.int64],
     other_pair: NDArray[np.int64],
-    other_relation: NDArray[np.int64],
-    count: int,
-) -> dict[tuple[int, int], int]:
-    """How many pairs each couple of relations shares, by joining the two sorted lists of pairs."""
+    relation: NDArray[np.int64],
+    totals: NDArray[np.int64],
+    threshold: float,
+) -> Iterator[tuple[int, int, int]]:
+    """Couples of relations, the lower first, with how many pairs they share: at least `threshold` of either's. The two
+    lists of pairs are joined for a few relations at a time.
+    """
     order = np.argsort(other_pair, kind="stable")
-    other_pair, other_relation = other_pair[order], other_relation[order]
+    other_pair, other_relation = other_pair[order], relation[order]
+    by_relation = np.argsort(relation, kind="stable")
+    pair, relation = pair[by_relation], relation[by_relation]
     start = np.searchsorted(other_pair, pair, side="left")
     size = np.searchsorted(other_pair, pair, side="right") - start
-    within = np.arange(size.sum(), dtype=np.int64) - np.repeat(np.cumsum(size) - size, size)
-    partner = other_relation[np.repeat(start, size) + within]
-    code, number = np.unique(np.repeat(relation, size) * count + partner, return_counts=True)
-    return {(int(key // count), int(key % count)): int(value) for key, value in zip(code, number, strict=True)}
+    joined = np.concatenate([[0], np.cumsum(size)])
+    bounds = np.concatenate([[0], np.flatnonzero(np.diff(relation)) + 1, [len(relation)]])
+    low = 0
+    while low < len(bounds) - 1:
+        high = int(np.searchsorted(joined[bounds], joined[bounds[low]] + _JOINED_AT_ONCE, side="right")) - 1
+        high = max(high, low + 1)
+        rows = slice(bounds[low], bounds[high])
+        within = np.arange(joined[rows.stop] - joined[rows.start]) - np.repeat(
+            joined[rows] - joined[rows.start], size[rows]
+        )
+        partner = other_relation[np.repeat(start[rows], size[rows]) + within]
+        code, number = np.unique(np.repeat(relation[rows], size[rows]) * len(totals) + partner, return_counts=True)
+        first, second = code // len(totals), code % len(totals)
+        found = (first < second) & (number / np.maximum(totals[first], totals[second]) >= threshold)
+        yield from zip(first[found].tolist(), second[found].tolist(), number[found].tolist(), strict=True)
+        low = high
