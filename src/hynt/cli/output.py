@@ -148,7 +148,7 @@ def _parts(table: Table, width: int) -> list[Table]:
         if len(groups[-1]) > 1 and _taken([least[one] for one in (*groups[-1], place)]) > width:
             groups.append([0])
         groups[-1].append(place)
-    parts = []
+    parts: list[Table] = []
     for group in groups:
         part = copy(table)
         part.title = None if parts else table.title

@@ -19,6 +19,7 @@ from hynt.cli.application import run as command
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import SCOPES
 from hynt.evaluation.tables import best_trivial, worse_than_trivial
+from hynt.formats.from_python import graph_from_facts
 from hynt.reporting.report import graph as report_graph
 from hynt.reporting.report.measurements import FirstOnes, first_ones, measured, reliability, surest_and_least
 from hynt.reporting.report.metrics import headlines, paper_figures
@@ -212,6 +213,14 @@ def test_probability_of_a_surest_answer_is_what_predict_says(made):
     known = [one for one in answers if one.id == fact.tail or not one.known]
     assert predictor.graph.vocabulary.entities[links.first[index]] == known[0].id
     assert links.after[index] == pytest.approx(known[0].probability, rel=1e-5)
+
+
+def test_a_relation_is_listed_with_what_it_means():
+    facts = [("Ann", "height", 1.7), ("Ann", "knows", "Bob")]
+    graph = graph_from_facts({"train": facts}, relation_descriptions={"height": "how <tall>"})
+    page = str(report_graph._relations(graph, graph.split("train")))
+    assert '<th scope="row">height<small>how &lt;tall&gt;</small></th>' in page
+    assert '<th scope="row">knows</th>' in page
 
 
 def test_facts_are_drawn_without_matplotlib(made, monkeypatch):

@@ -110,7 +110,9 @@ def _relations(graph: KnowledgeGraph, facts: FactTable) -> Markup:
         rows.append(
             Row(
                 [
-                    graph.relation_labels[relation],
+                    joined([graph.relation_labels[relation], element("small", named.description)])
+                    if named.description
+                    else graph.relation_labels[relation],
                     _kind(named.kind, named.unit),
                     f"{uses[relation]:,}",
                     f"{as_qualifier[relation]:,}",
