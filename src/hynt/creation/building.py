@@ -19,7 +19,7 @@ from hynt.creation.engines import DuckDBEngine, QueryEngine, SparkEngine, pairs_
 from hynt.creation.options import CreationOptions, Selection, read_ids, read_pairs, read_redirects, select
 from hynt.creation.parts import ParseJob, cut, unit_rows
 from hynt.creation.reading import Scan
-from hynt.creation.sources.source import PRIMARIES, REDIRECTS, DumpSource, ParseSettings, get_source, prelude_of
+from hynt.creation.sources.source import NAMES, PRIMARIES, REDIRECTS, DumpSource, ParseSettings, get_source, prelude_of
 from hynt.creation.tasks import BuildFolder, PartSummary, find_files, identity_of, plan_tasks, size_of
 from hynt.errors import RecordProblem
 from hynt.files import write_whole
@@ -132,6 +132,7 @@ class _Build:
                 "units": settings.units,
                 "part_bytes": size,
                 "longest_line": options.longest_line,
+                "names": NAMES.names,  # which parts of an earlier hynt may lack
             }
         )
         scan = Scan(self.files, self._scanned)

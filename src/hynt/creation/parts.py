@@ -35,6 +35,7 @@ from hynt.creation.sources.source import (
     ROWS,
     Counts,
     DumpSource,
+    Named,
     Parsed,
     ParsedValue,
     Parser,
@@ -209,7 +210,7 @@ class _PartColumns:
         self._first = first
         self._statements = 0
         self._columns: list[list[Any]] = [[] for _ in ROWS]
-        self._names: list[tuple[str, str, str, str]] = []
+        self._names: list[Named] = []
         self._redirects: list[tuple[str, str]] = []
         self.units = MetUnits(units)
         self.counts: Counts = Counter()  # of the rows: they are judged later, in SQL

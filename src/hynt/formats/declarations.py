@@ -98,8 +98,8 @@ def read_declarations(
             if what == "entity":
                 entities[name] = entities.get(name, Entity(name))._replace(label=label)
             else:
-                known = relations.get(name, RelationDeclaration(name))
-                relations[name] = known._replace(label=label, description=description or known.description)
+                one = relations.get(name, RelationDeclaration(name))
+                relations[name] = one._replace(label=label, description=description or one.description)
     return Declarations(tuple(entities.values()), tuple(relations.values()), fixes_order, tuple(labelled))
 
 
