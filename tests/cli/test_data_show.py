@@ -113,4 +113,7 @@ def test_a_relation_is_told_of_where_no_entity_has_the_name(hynt):
     assert {"id": "life expectancy", "name": "life expectancy"} in found["qualifies"]
     numbers = hynt("data", "stats", "world", "--json").json["numbers"]
     assert {one["relation"]: one["description"] for one in numbers}["population"] == "people who live in the country"
-    assert hynt("data", "show", "world", "sex", "--position", "head").code == 2
+    refused = hynt("data", "show", "world", "sex", "--position", "head")
+    assert refused.code == 2
+    assert "'sex' is a relation, and --position is about the facts of an entity." in refused.err
+    assert "The nearest relation is 'population'." in hynt("data", "show", "world", "populaton").err

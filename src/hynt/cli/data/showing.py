@@ -11,8 +11,8 @@ import typer
 
 from hynt.cli.options import GraphArgument
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
-from hynt.errors import located
-from hynt.names import plural
+from hynt.errors import UsageError, located
+from hynt.names import nearest, plural
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -223,12 +223,22 @@ def show(
     check_drawing(pictures := [] if picture is None else [picture], of_facts=True, argument="--out")
     loaded = load_graph(graph)
     positions = tuple(one for one in POSITIONS if position is None or one == position)
-    if not (position or picture or loaded.names.has_entity(name)) and loaded.names.relations_called(name):
+    if not loaded.names.has_entity(name) and loaded.names.relations_called(name):
+        if position or picture:
+            told = (
+                f"{name!r} is a relation, and {'--position' if position else '--out'} is about the facts of an entity."
+            )
+            raise UsageError(told, where="NAME", advice="Leave the option out, or name an entity.")
         about = _relation(loaded, name)
         deliver({"graph": graph, **about}, as_json=json, save=save, text=lambda out: _tell_relation(about, out))
         return
     with located("NAME"):
-        identity = loaded.names.entity(name, positions[0] if position else None)
+        try:
+            identity = loaded.names.entity(name, positions[0] if position else None)
+        except UsageError as problem:
+            near = None if loaded.names.has_entity(name) else nearest(name, loaded.relation_labels)
+            advice = problem.advice + (f" The nearest relation is {near!r}." if near else "")
+            raise UsageError(problem.what, advice=advice) from None
     found = facts_of(loaded, identity, limit=limit, positions=positions)
     one = loaded.entities[identity]
     result: dict[str, Any] = {
