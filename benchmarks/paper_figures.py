@@ -29,7 +29,8 @@ from hynt.explanation.explaining import explain
 from hynt.graph.fact import DATE_UNIT
 from hynt.reporting.explanation_chart import explanation_figure
 from hynt.reporting.scales import picture
-from hynt.reporting.trend_chart import trend_csv, trend_figure
+from hynt.reporting.trend_chart import trend_figure
+from hynt.results import csv_text
 from hynt.runs.run_folder import describe_environment
 from hynt.trends.trends import Trend, trend
 
@@ -93,7 +94,7 @@ def draw(predictor: Predictor, name: str, relation: str, heads: Sequence[str], o
     figure = trend_figure(found)
     for suffix in (".png", ".svg"):
         (out / f"{name}{suffix}").write_bytes(picture(figure, suffix))
-    (out / f"{name}.csv").write_bytes(trend_csv(found))
+    (out / f"{name}.csv").write_text(csv_text(found.rows()), encoding="utf-8", newline="\n")
     return found
 
 

@@ -61,10 +61,10 @@ def test_decisions_are_kept_and_downloaded(visit, tmp_path):
     number = page.locator("#doubts > li[data-kind=number]").nth(1)
     number.get_by_role("button", name="Change it").press("Enter")
     assert page.evaluate("document.activeElement.value") == "1.7 m", "what the model says is offered"
-    number.get_by_label("Tail").fill("tall")
+    number.get_by_role("textbox", name="Height").fill("tall")
     page.keyboard.press("Enter")
-    expect(number.get_by_role("alert")).to_have_text("That is no number or date.")
-    number.get_by_label("Tail").fill("169 cm")
+    expect(number.get_by_role("alert")).to_have_text("“tall” is not a number or date.")
+    number.get_by_role("textbox", name="Height").fill("169 cm")
     page.keyboard.press("Enter")
     link = page.locator("#doubts > li[data-kind=entity]").nth(2)
     link.get_by_role("button", name="Change it").click()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.runs.checkpoint import WEIGHTS
-from hynt.runs.run_folder import READS
+from hynt.runs.run_folder import METRICS
 from hynt.service.pages import overview
 from hynt.service.pages.answers import field_of, rounded_texts
 from hynt.service.pages.questions import BLANK, MOST_QUALIFIERS, TOPS, AskedForm, beginnings, changed, written_number
@@ -141,4 +141,4 @@ def test_pages_need_no_torch_and_know_the_names_of_a_run():
     """The front stays small: the model lives in a process of its own."""
     loaded = "import sys, hynt.service.pages.routes; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
-    assert (overview._WEIGHTS, overview._READS) == (WEIGHTS, READS)
+    assert (overview._WEIGHTS, overview._RECORD) == (WEIGHTS, METRICS)

@@ -24,6 +24,7 @@ ANSWER = {
     "candidates": 1,
     "calibrated": False,
     "notes": ["probabilities are not calibrated"],
+    "missing": [],
     "answers": [
         {"rank": 1, "id": "t0", "name": "Springfield", "probability": 1.0, "score": 0.0, "known": [], "new": True}
     ],

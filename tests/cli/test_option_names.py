@@ -29,7 +29,7 @@ WRONG = [
     (["compare", "world", "--out", "out", "--models", "hint"], "--models"),
     (["train", "world", "--out", "run", "--set", "model.dimension=7"], "model"),  # the path of the settings
     (["similar", "RUN", "nobody"], "ENTITY"),
-    (["data", "show", "world", "nobody"], "ENTITY"),
+    (["data", "show", "world", "nobody"], "NAME"),
 ]
 
 

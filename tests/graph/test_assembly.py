@@ -141,6 +141,7 @@ def test_declared_units_apply_to_bare_numbers():
         "unit": "kg",
         "scale": "log",
         "label": "body weight",
+        "description": "",
     }
     assert next(iter(graph.facts())).tail == Number(80.0, "80000", "kg")
 

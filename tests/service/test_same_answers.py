@@ -133,7 +133,10 @@ def test_the_command_line_python_http_and_the_page_say_the_same(name, service, p
     for surface, text in surfaces.items():
         words = " ".join(text.split())
         for one in told:
-            assert one in words, (surface, one, words[:2000])
+            note, _, _ = one.partition("; ask with ") if surface == "page" else (one, "", "")  # there it is a link
+            assert note in words, (surface, one, words[:2000])
+        if surface == "page":
+            assert all(f"{one['name']} {one['offered']}" in words for one in said["missing"])
         if surface != "HTTP" and said["kind"] == "number":
             promised = any(promise in words for promise in ("90%", "90 %", "9 of 10"))
             assert promised == (first["low"] is not None), (surface, words[:2000])

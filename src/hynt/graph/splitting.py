@@ -157,13 +157,15 @@ MOST_PARALLEL = 100
 """A pair under which more relations stand tells no two of them apart, and is left alone."""
 _JOINED_AT_ONCE = 2**22
 
+LeakKind = Literal["inverse", "duplicate"]
+
 
 class Leak(NamedTuple):
     """Two relations that share pairs: `removed` is the rarer, `shared` of its `pairs` stand under `kept` too."""
 
     removed: int
     kept: int
-    kind: Literal["inverse", "duplicate"]
+    kind: LeakKind
     shared: int
     pairs: int
     kept_pairs: int
@@ -199,9 +201,10 @@ def find_leakage(
     able = totals[relation] >= MINIMUM_PAIRS
     pair, relation = pair[able], relation[able]
     backward = (pair % entity_count) * entity_count + pair // entity_count
+    ways: tuple[tuple[LeakKind, NDArray[np.int64]], ...] = (("duplicate", pair), ("inverse", backward))
     leaks = [
         Leak(rare, frequent, kind, number, int(totals[rare]), int(totals[frequent]))
-        for kind, other in (("duplicate", pair), ("inverse", backward))
+        for kind, other in ways
         for first, second, number in _shared(pair, other, relation, totals, threshold)
         for rare, frequent in [sorted((first, second), key=lambda name: (totals[name], -name))]
     ]

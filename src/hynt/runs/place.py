@@ -202,7 +202,7 @@ def open_run(path: Path) -> SavedRun:
 def read_counts(run: Path) -> dict[str, int]:
     """How often each held-out split was read to evaluate a run."""
     found = read_index(run / READS)
-    if not all(isinstance(count, int) and count >= 0 for count in found.values()):
+    if not all(type(count) is int and count >= 0 for count in found.values()):
         raise DataError("the counts are no whole numbers.", where=str(run / READS), advice=RESTORE)
     return found
 
