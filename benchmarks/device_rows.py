@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from benchmarks.result_file import Metrics, Row, Run, kept_breakdowns, kept_metrics, kept_relations, this_commit
@@ -25,6 +26,7 @@ def rows_of(job: NamedJob, found: Mapping[str, Any], device: str, plain: bool) -
     """What a job came to, as raw files hold it: a row of its training, one of its ensemble, one of the rest."""
     words = f"python benchmarks/device.py {'--plain ' if plain else ''}--out FILE {shlex.quote(job.text)}"
     commands, commit, rows = [words], this_commit(), []
+    graph = job.graph_folder and Path(job.graph_folder).name  # as tables call it; a graph's own name may say less
     trained, together = found.get("train", {}), found.get("ensemble", {})
     rest = {name: one for name, one in found.items() if (one and name not in ("train", "ensemble")) or "skipped" in one}
     if runs := trained.get("seeds"):
@@ -36,7 +38,7 @@ def rows_of(job: NamedJob, found: Mapping[str, Any], device: str, plain: bool) -
                 device,
                 commit,
                 job.model,
-                first["protocol"]["graph"],
+                graph,
                 first["fingerprint"],
                 job.split,
                 job.preset,
@@ -49,14 +51,13 @@ def rows_of(job: NamedJob, found: Mapping[str, Any], device: str, plain: bool) -
     if job.split in together:
         name = f"{job.name}, as one" if rows else job.name
         told = {"members": together["members"], "weights": together["weights"]}
-        run, graph = run_of(None, together, job.split), together["protocol"]["graph"]
-        fingerprint = together["fingerprint"]
+        run, fingerprint = run_of(None, together, job.split), together["fingerprint"]
         rows.append(
             Row(name, commands, device, commit, "ensemble", graph, fingerprint, job.split, runs=[run], measured=told)
         )
     if rest:
         name = f"{job.name}, measured" if rows else job.name
-        rows.append(Row(name, commands, device, commit, job.model, job.graph_folder, measured=rest))
+        rows.append(Row(name, commands, device, commit, job.model, graph, measured=rest))
     return rows
 
 
