@@ -138,7 +138,7 @@ def test_beginnings_can_be_asked():
 
 
 def test_pages_need_no_torch_and_know_the_names_of_a_run():
-    """The front stays small: the model lives in a process of its own."""
+    """The HTTP process stays small: the model lives in a process of its own."""
     loaded = "import sys, hynt.service.pages.routes; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
     assert (overview._WEIGHTS, overview._RECORD) == (WEIGHTS, METRICS)

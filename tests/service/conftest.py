@@ -142,8 +142,8 @@ def plain_site(graph) -> Iterator[Site]:
 
 @contextlib.contextmanager
 def in_thread(graph, engine, **changes) -> Iterator[Site]:
-    from hynt.service.front import Front
     from hynt.service.http.server import Service, listening_socket
+    from hynt.service.served_run import ServedRun
     from hynt.service.settings import ServiceSettings
 
     settings = replace(ServiceSettings(Path("unused"), port=0, grace=2.0), **changes)
@@ -151,7 +151,7 @@ def in_thread(graph, engine, **changes) -> Iterator[Site]:
     started: list[Service] = []
 
     async def serve() -> None:
-        service = Service(Front(graph, engine, settings), settings)
+        service = Service(ServedRun(graph, engine, settings), settings)
         started.append(service)
         await service.serve(sockets=[listener])
 

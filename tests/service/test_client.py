@@ -61,7 +61,7 @@ def test_a_full_queue_says_when_to_come_back(site):
     client = Client(page.url)
     asking = threading.Thread(target=lambda: page.predict(head="a", relation="b", tail="?"), daemon=True)
     asking.start()
-    wait_until(lambda: len(page.service.front.queue) == 1)
+    wait_until(lambda: len(page.service.served.queue) == 1)
     with pytest.raises(ServiceProblem) as refused:
         client.predict(("c", "d", "?"))
     assert (refused.value.status, refused.value.retry_after) == (429, 1)

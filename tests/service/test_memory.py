@@ -61,7 +61,7 @@ def ask(service, count: int, draw: random.Random) -> None:
 def growth_of(run, log, warm_up: int, count: int) -> dict[str, float]:
     draw = random.Random(11)
     with serving(run, log, "--quiet") as service:
-        processes = {"front": service.process.pid, "inference": child_of(service.process.pid)}
+        processes = {"http": service.process.pid, "inference": child_of(service.process.pid)}
         ask(service, warm_up, draw)
         before = {name: resident(pid) for name, pid in processes.items()}
         ask(service, count, draw)

@@ -35,7 +35,7 @@ def test_overload_is_refused_within_a_tenth_of_a_second(site):
     page = site(FakeEngine(seconds=3.0), queue=8)
     with ThreadPoolExecutor(8) as clients:
         waiting = [clients.submit(page.predict, **QUESTION) for _ in range(8)]
-        wait_until(lambda: len(page.service.front.queue) == 8)
+        wait_until(lambda: len(page.service.served.queue) == 8)
         seconds = []
         for _ in range(20):
             began = time.monotonic()
@@ -53,7 +53,7 @@ def test_a_batch_that_does_not_fit_is_refused_whole(site):
     page = site(engine, queue=256)
     with ThreadPoolExecutor(1) as clients:
         waiting = clients.submit(page.predict, **QUESTION)
-        wait_until(lambda: len(page.service.front.queue) == 1)
+        wait_until(lambda: len(page.service.served.queue) == 1)
         found = page.post("/v1/predict", MANY)
         assert (found.status, found.headers["retry-after"]) == (429, "1")
         assert waiting.result().status == 200

@@ -54,7 +54,7 @@ class RunningService:
         self._thread = threading.Thread(target=self._work, args=(settings,), name="hynt serve", daemon=True)
         self._thread.start()
         self._heard.wait()
-        while self._service is not None and not self._service.front.engine.state.ready and self._thread.is_alive():
+        while self._service is not None and not self._service.served.engine.state.ready and self._thread.is_alive():
             time.sleep(0.02)
         if self._failure is not None:
             raise self._failure
@@ -126,20 +126,20 @@ def serve_agent(
     from hynt.runs.journal import Journal
     from hynt.runs.place import open_run
     from hynt.service.agents import agent_server, speak
-    from hynt.service.front import Front
     from hynt.service.inference.process import InferenceProcess
+    from hynt.service.served_run import ServedRun
 
     settings = _settings(run, None, audit, device=device)
     graph = Journal(settings.run).graph(open_run(settings.run).graph())
 
     async def work() -> None:
         engine = InferenceProcess(settings.run, settings.device, longest=2 * settings.answer_within)
-        front = Front(graph, engine, settings)
-        await front.start()
+        served = ServedRun(graph, engine, settings)
+        await served.start()
         try:
-            await speak(agent_server(front, settings))
+            await speak(agent_server(served, settings))
         finally:
-            await front.stop()
+            await served.stop()
         if engine.failure is not None and not engine.state.described:
             raise engine.failure
 

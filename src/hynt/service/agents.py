@@ -24,7 +24,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hynt import __version__
 from hynt.asking.graph_updates import GivenChange
-from hynt.service.front import Front
 from hynt.service.http.answer_schemas import (
     AnswersModel,
     EntitiesModel,
@@ -37,6 +36,7 @@ from hynt.service.http.answer_schemas import (
 from hynt.service.http.problems import HttpProblem
 from hynt.service.http.schemas import GivenFact, GivenFacts, QualifierPart, TextField, ValueField
 from hynt.service.pages.doubtful import KINDS, Doubtful, audit_path, why
+from hynt.service.served_run import ServedRun
 from hynt.service.settings import BATCH, BODY_BYTES, HEADS, PAGE, POINTS, QUALIFIERS, TEXT, ServiceSettings
 
 if TYPE_CHECKING:
@@ -166,13 +166,13 @@ class DoubtfulFacts(BaseModel):
     facts: list[DoubtfulFact]
 
 
-def agent_server(front: Front, settings: ServiceSettings) -> MCPServer[Any]:
-    """A server whose tools ask `front`."""
+def agent_server(served: ServedRun, settings: ServiceSettings) -> MCPServer[Any]:
+    """A server whose tools ask `served`."""
     logging.getLogger("mcp").setLevel(logging.WARNING)  # its notes repeat what was asked
     server: MCPServer[Any] = MCPServer(
-        "hynt", version=__version__, instructions=_INSTRUCTIONS.format(name=front.graph.name), log_level="WARNING"
+        "hynt", version=__version__, instructions=_INSTRUCTIONS.format(name=served.graph.name), log_level="WARNING"
     )
-    tools = _Tools(front, settings)
+    tools = _Tools(served, settings)
     for tool in (
         tools.search_entities,
         tools.search_relations,
@@ -194,28 +194,28 @@ def agent_server(front: Front, settings: ServiceSettings) -> MCPServer[Any]:
 class _Tools:
     """Each method is a tool: its docstring and its types are what an agent reads."""
 
-    def __init__(self, front: Front, settings: ServiceSettings) -> None:
-        self._front, self._settings = front, settings
+    def __init__(self, served: ServedRun, settings: ServiceSettings) -> None:
+        self._served, self._settings = served, settings
         self._doubtful: Doubtful | None = None
 
     async def search_entities(self, query: Searched, limit: Few = 10) -> FoundEntities:
         """Find entities by name, id, or a name spelled alike. Those with the most facts come first among equals."""
-        return FoundEntities.model_validate(await _told(self._front.entities(query, limit)))
+        return FoundEntities.model_validate(await _told(self._served.entities(query, limit)))
 
     async def search_relations(
         self, query: Searched = "", kind: Literal["entity", "number"] | None = None, limit: Few = 20, offset: Offset = 0
     ) -> FoundRelations:
         """Find relations whose name holds the query; kind "number" for those whose tails are numbers or dates."""
-        return FoundRelations.model_validate(await _told(self._front.relations(query, kind, offset, limit)))
+        return FoundRelations.model_validate(await _told(self._served.relations(query, kind, offset, limit)))
 
     async def facts_of(self, entity: TextField, limit: Few = 20, offset: Offset = 0) -> ToldFacts:
         """What the graph says about an entity, in words: facts it heads, then those it is the tail or a value of."""
-        found = await _told(self._front.entity(entity, offset, limit))
+        found = await _told(self._served.entity(entity, offset, limit))
         return ToldFacts.model_validate(found)
 
     async def numbers_of(self, relation: TextField) -> RelationNumbers:
         """A relation with what it means, its unit and, where its tails are numbers, their range and quantiles."""
-        found = await _told(self._front.relation(relation))
+        found = await _told(self._served.relation(relation))
         return RelationNumbers.model_validate({**found, **(found["numbers"] or {})})
 
     async def predict(
@@ -226,7 +226,7 @@ class _Tools:
         Answers are ranked, with probabilities; a number has an interval.
         """
         question = {**_question(head, relation, tail, qualifiers), "top": top}
-        return AnswersFound.model_validate(await self._asked(self._front.predict(question)))
+        return AnswersFound.model_validate(await self._asked(self._served.predict(question)))
 
     async def explain(
         self,
@@ -238,7 +238,7 @@ class _Tools:
     ) -> ToldExplanation:
         """What mattered to the first answer, or to the one named: each part of the question is taken away in turn."""
         question = _question(head, relation, tail, qualifiers)
-        found = await self._asked(self._front.explain(question, answer))
+        found = await self._asked(self._served.explain(question, answer))
         about, first = found["about"], found["answers"][0]
         return ToldExplanation.model_validate({**found, "answer": about["name"] if about else first["text"]})
 
@@ -252,12 +252,12 @@ class _Tools:
         points: Annotated[int, Field(ge=2, le=POINTS)] = 12,
     ) -> ToldTrend:
         """How a number moves, usually over time, with intervals, beside the values that the graph knows."""
-        asked = self._front.trends(heads, relation, over=over, start=start, end=end, points=points)
+        asked = self._served.trends(heads, relation, over=over, start=start, end=end, points=points)
         return ToldTrend.model_validate(await self._asked(asked))
 
     async def propose(self, entity: TextField, limit: Few = 10) -> ToldProposals:
         """Facts that the graph lacks about an entity though most of its peers have such a fact, most probable first."""
-        return ToldProposals.model_validate(await self._asked(self._front.propose(entity, limit)))
+        return ToldProposals.model_validate(await self._asked(self._served.propose(entity, limit)))
 
     async def doubtful_facts(
         self,
@@ -271,7 +271,7 @@ class _Tools:
                 raise ToolError("This run has not been audited. Whoever runs it can: hynt audit RUN.")
             self._doubtful = await asyncio.to_thread(Doubtful, path)
         page = await asyncio.to_thread(self._doubtful.page, kind, offset)
-        parts = [(await self._front.judged_fact(row))["part"] for row in page.rows]
+        parts = [(await self._served.judged_fact(row))["part"] for row in page.rows]
         facts = [{**row, "reason": why(row, part)} for row, part in zip(page.rows, parts, strict=True)]
         return DoubtfulFacts.model_validate({"total": page.total, "offset": offset, "facts": facts})
 
@@ -279,16 +279,16 @@ class _Tools:
         """Write facts into the graph, all or none. They are listed at once, and the model counts them soon after."""
         given = GivenFacts(facts=facts, key=key, skip_known=skip_known)
         change = GivenChange(facts=given.tuples(), skip_known=skip_known, source=_SOURCE, key=key)
-        return Updated.model_validate(await self._asked(self._front.update(change)))
+        return Updated.model_validate(await self._asked(self._served.update(change)))
 
     async def remove_facts(self, facts: Facts, key: Key = "") -> Updated:
         """Take facts out of the graph, all or none, each written as the graph has it."""
         change = GivenChange(remove=GivenFacts(facts=facts, key=key).tuples(), source=_SOURCE, key=key)
-        return Updated.model_validate(await self._asked(self._front.update(change)))
+        return Updated.model_validate(await self._asked(self._served.update(change)))
 
     async def _asked(self, asked: Awaitable[Got]) -> Got:
         """An agent asks as soon as it is connected, so the first question waits for the model."""
-        state, waited = self._front.engine.state, 0.0
+        state, waited = self._served.engine.state, 0.0
         while not state.ready and waited < self._settings.answer_within:
             await asyncio.sleep(0.1)
             waited += 0.1

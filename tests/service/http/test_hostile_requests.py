@@ -185,7 +185,7 @@ def test_a_client_that_does_not_take_its_answer_is_let_go(site):
 def test_a_client_that_hangs_up_takes_its_question_with_it(site):
     engine = FakeEngine(seconds=1.0)
     page = site(engine, window=0.0)
-    queue = page.service.front.queue
+    queue = page.service.served.queue
     first = threading.Thread(target=page.predict, kwargs={"head": "first", "relation": "b", "tail": "?"})
     first.start()
     wait_until(lambda: len(queue) == 1)

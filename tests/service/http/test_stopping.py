@@ -179,7 +179,7 @@ def test_sigterm_does_not_wait_for_ever(site):
     asked: list = []
     asking = threading.Thread(target=lambda: asked.append(page.predict(**QUESTION)))
     asking.start()
-    wait_until(lambda: len(page.service.front.queue) == 1)
+    wait_until(lambda: len(page.service.served.queue) == 1)
     with socket.create_connection((page.host, page.port), timeout=5) as half:
         half.sendall(raw_post(b"{", "Content-Type: application/json", "Content-Length: 100"))
         began = time.monotonic()
@@ -201,7 +201,7 @@ def test_requests_on_a_kept_connection_are_told_to_go_elsewhere(site):
         while b"alive" not in answer:
             answer += connection.recv(65536)
         assert b"connection: close" not in answer
-        page.service.front.draining = True
+        page.service.served.draining = True
         connection.sendall(b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
         answer = heard(connection)
     assert answer.startswith(b"HTTP/1.1 503")
@@ -218,7 +218,7 @@ def test_an_answer_reaches_a_client_that_has_sent_more_already(site):
     asked = head.encode() + b"\r\n\r\n" + body
     with socket.create_connection((page.host, page.port), timeout=5) as connection:
         connection.sendall(asked * 3)
-        wait_until(lambda: len(page.service.front.queue) == 1)
+        wait_until(lambda: len(page.service.served.queue) == 1)
         page.service.handle_exit(signal.SIGTERM, None)
         answer = heard(connection)  # no reset
     assert answer.count(b"HTTP/1.1 200") == 1

@@ -83,7 +83,7 @@ def test_a_broken_run_and_a_bug_are_told_to_the_client(site):
 
 def test_a_bug_in_the_front_is_a_problem_too(site, monkeypatch, caplog):
     page = site()
-    monkeypatch.setattr(page.service.front.views, "entities", lambda query, limit: {}[query])
+    monkeypatch.setattr(page.service.served.views, "entities", lambda query, limit: {}[query])
     found = page.get("/v1/entities?query=Secret")
     assert (found.status, found.json["type"]) == (500, "urn:hynt:problem:bug")
     assert found.headers["x-content-type-options"] == "nosniff"

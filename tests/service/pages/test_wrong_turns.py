@@ -28,7 +28,7 @@ def test_refusals_at_the_door_are_pages_too(site):
         assert (found.status, found.headers["content-type"]) == (status, "text/html; charset=utf-8")
         text = found.body.decode()
         assert words in text
-        assert page.service.front.graph.name not in text, "a stranger learns nothing of the graph"
+        assert page.service.served.graph.name not in text, "a stranger learns nothing of the graph"
         style = text.split('rel="stylesheet" href="')[1].split('"')[0]
         assert page.get(style, Host=headers.get("Host", "localhost")).status == 200
         assert found.headers["content-security-policy"].startswith("default-src 'none'")
@@ -38,7 +38,7 @@ def test_refusals_at_the_door_are_pages_too(site):
 
 def test_a_bug_is_a_page_too(site, monkeypatch):
     page = site()
-    monkeypatch.setattr(page.service.front, "entities", lambda *_: 1 / 0)
+    monkeypatch.setattr(page.service.served, "entities", lambda *_: 1 / 0)
     found = page.get("/?query=x", Accept="text/html")
     assert found.status == 500
     assert b"Something went wrong here" in found.body
@@ -53,7 +53,7 @@ def test_no_message_of_the_pages_names_an_option_of_the_command_line():
 
     source = ROOT / "src" / "hynt"
     files = [path for path in (source / "service" / "pages").rglob("*") if path.suffix in (".html", ".js")]
-    files += [source / "service" / "front.py", source / "asking" / "present.py", source / "graph" / "changes.py"]
+    files += [source / "service" / "served_run.py", source / "asking" / "present.py", source / "graph" / "changes.py"]
     for path in files:
         text = re.sub(r"(?s)<pre.*?</pre>|<!--.*?-->|var\(--[a-z-]+\)", "", path.read_text(encoding="utf-8"))
         found = [one for one in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text) if one != "--seed"]

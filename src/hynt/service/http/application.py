@@ -20,13 +20,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hynt import __version__
-from hynt.service.front import Front
 from hynt.service.http import answer_schemas, endpoints
 from hynt.service.http.guards import HEADERS, Guards, is_for_programs, send_problem, wants_a_page
 from hynt.service.http.problems import MEDIA_TYPE, Fault, HttpProblem, code_place, invalid
 from hynt.service.http.schemas import RefusedBody
 from hynt.service.pages import routes as pages
 from hynt.service.pages.rendering import problem_page
+from hynt.service.served_run import ServedRun
 from hynt.service.settings import BODY_BYTES, HEADER_BYTES, TARGET_BYTES, ServiceSettings
 
 STATIC = Path(__file__).parents[1] / "pages" / "static"
@@ -35,24 +35,24 @@ _ABOUT = """Ask a trained run for the missing component of a fact.
 Every failure is an RFC 9457 problem; `errors` names the field at fault by a JSON pointer or a parameter."""
 
 
-def create_application(front: Front, settings: ServiceSettings) -> FastAPI:
-    """The whole service; starting and stopping the front belongs to it. Agents are served where `mcp` is installed."""
+def create_application(served: ServedRun, settings: ServiceSettings) -> FastAPI:
+    """The whole service, which starts and stops the run. Agents are served where `mcp` is installed."""
     agents = None
     if importlib.util.find_spec("mcp") is not None:
         from mcp.server.transport_security import TransportSecuritySettings
 
         from hynt.service.agents import agent_server
 
-        agents = agent_server(front, settings)
+        agents = agent_server(served, settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with agents.session_manager.run() if agents else contextlib.nullcontext():
-            await front.start()
+            await served.start()
             try:
                 yield
             finally:
-                await front.stop()
+                await served.stop()
 
     application = FastAPI(
         title="hynt",
@@ -64,25 +64,25 @@ def create_application(front: Front, settings: ServiceSettings) -> FastAPI:
         openapi_url="/openapi.json",
         redirect_slashes=False,
     )
-    application.state.front, application.state.settings = front, settings
+    application.state.served, application.state.settings = served, settings
     application.include_router(endpoints.router)
     application.include_router(pages.router)
     if agents:
-        served = agents.streamable_http_app(
+        tools = agents.streamable_http_app(
             json_response=True,
             stateless_http=True,
             max_request_body_size=BODY_BYTES,
             # `Guards` checks the host, for every address alike.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
-        application.router.routes.extend(served.routes)
+        application.router.routes.extend(tools.routes)
     application.mount("/static", LastingFiles(directory=STATIC), name="static")
     _add_refusals(application)
     application.openapi = lambda: _described(application)  # type: ignore[method-assign]
     # The last one added is the outermost: what is observed includes what guards and limits refuse.
     application.add_middleware(RequestLimits, settings=settings)
     application.add_middleware(Guards, settings=settings)
-    application.add_middleware(Observing, front=front)
+    application.add_middleware(Observing, served=served)
     return application
 
 
@@ -187,8 +187,8 @@ LOG = logging.getLogger("hynt.service")
 class Observing:
     """ASGI middleware, the outermost: it also turns what nobody foresaw into a problem."""
 
-    def __init__(self, app: ASGIApp, front: Front) -> None:
-        self.app, self.front, self.log_questions = app, front, front.settings.log_questions
+    def __init__(self, app: ASGIApp, served: ServedRun) -> None:
+        self.app, self.served, self.log_questions = app, served, served.settings.log_questions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -204,7 +204,7 @@ class Observing:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                if self.front.draining:  # so that a client with more to ask opens a connection elsewhere
+                if self.served.draining:  # so that a client with more to ask opens a connection elsewhere
                     message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
             await send(message)
 
@@ -225,8 +225,8 @@ class Observing:
         finally:
             seconds = time.perf_counter() - began
             path = _pattern(scope)
-            self.front.metrics.requests.labels(path, str(status or 499)).inc()
-            self.front.metrics.seconds.observe(seconds)
+            self.served.metrics.requests.labels(path, str(status or 499)).inc()
+            self.served.metrics.seconds.observe(seconds)
             question = f" {bytes(asked[:2000])!r} ?{scope['query_string']!r}" if self.log_questions else ""
             LOG.info("%s %s %d %.1f ms%s", method[:10], path, status or 499, 1000 * seconds, question)
 

@@ -1,4 +1,4 @@
-"""The JSON endpoints: each says what it takes and gives, and leaves the rest to the front."""
+"""The JSON endpoints: each says what it takes and gives, and leaves the rest to the served run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fastapi.routing import APIRoute
 from hynt import __version__
 from hynt.asking.graph_updates import GivenChange
 from hynt.graph.lookup import EntityPosition
-from hynt.service.front import Front
 from hynt.service.http import answer_schemas, schemas
 from hynt.service.http.metrics import MEDIA_TYPE as METRICS_TYPE
 from hynt.service.http.problems import MEDIA_TYPE as PROBLEM_TYPE
 from hynt.service.http.problems import VERSION, Fault, HttpProblem, unavailable
 from hynt.service.http.schemas import StrictRoute
+from hynt.service.served_run import ServedRun, served_by
 from hynt.service.settings import PAGE, TEXT, TOP
 
 _WORDS = {
@@ -44,21 +44,15 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def front_of(request: Request) -> Front:
-    """The front that the application was made with."""
-    front: Front = request.app.state.front
-    return front
+def served_listing(request: Request, response: Response) -> ServedRun:
+    """The served run, for an answer that comes from the graph and not from the model."""
+    served = served_by(request)
+    response.headers[VERSION] = str(served.version)
+    return served
 
 
-def front_listing(request: Request, response: Response) -> Front:
-    """The front, for an answer that comes from the graph and not from the model."""
-    front = front_of(request)
-    response.headers[VERSION] = str(front.version)
-    return front
-
-
-FrontHere = Annotated[Front, Depends(front_of)]
-FrontListing = Annotated[Front, Depends(front_listing)]
+Served = Annotated[ServedRun, Depends(served_by)]
+ServedListing = Annotated[ServedRun, Depends(served_listing)]
 Top = Annotated[int, Query(ge=1, le=TOP)]
 Limit = Annotated[int, Query(ge=1, le=PAGE)]
 Offset = Annotated[int, Query(ge=0, le=10**9)]
@@ -83,12 +77,12 @@ def _json(body: bytes, version: int | None = None) -> Response:
     response_model=answer_schemas.AnswersModel | answer_schemas.ResultsModel,
     responses=refusals(408, 413, 415, 422, 429, 503),
 )
-async def predict(front: FrontHere, asked: schemas.OneOrMany) -> Response:
+async def predict(served: Served, asked: schemas.OneOrMany) -> Response:
     """One question gives its answers; `{"questions": […]}` gives `{"results": […]}` in the same order."""
     if isinstance(asked, schemas.Question):
-        found = await front.asked("predict", [asked.job()])
+        found = await served.asked("predict", [asked.job()])
         return _json(found[0], found.version)
-    found = await front.asked("predict", [question.job() for question in asked.questions], "questions")
+    found = await served.asked("predict", [question.job() for question in asked.questions], "questions")
     return _json(b'{"results": [' + b", ".join(found) + b"]}", found.version)
 
 
@@ -99,11 +93,11 @@ async def predict(front: FrontHere, asked: schemas.OneOrMany) -> Response:
     response_model=answer_schemas.UpdateModel,
     responses=refusals(403, 408, 409, 413, 415, 422, 503),
 )
-async def add_facts(front: FrontHere, given: schemas.GivenFacts) -> dict[str, Any]:
+async def add_facts(served: Served, given: schemas.GivenFacts) -> dict[str, Any]:
     """They are on disk and listed at once; `Hynt-Version` of later answers says when the model counts them."""
     source = given.source or "the service"
     change = GivenChange(facts=given.tuples(), skip_known=given.skip_known, source=source, key=given.key)
-    return await front.update(change)
+    return await served.update(change)
 
 
 @router.delete(
@@ -113,9 +107,9 @@ async def add_facts(front: FrontHere, given: schemas.GivenFacts) -> dict[str, An
     response_model=answer_schemas.UpdateModel,
     responses=refusals(403, 408, 409, 413, 415, 422, 503),
 )
-async def remove_facts(front: FrontHere, given: schemas.GivenFacts) -> dict[str, Any]:
+async def remove_facts(served: Served, given: schemas.GivenFacts) -> dict[str, Any]:
     """Written as the graph has them; one that is not there is refused, and nothing is changed."""
-    return await front.update(GivenChange(remove=given.tuples(), source=given.source or "the service", key=given.key))
+    return await served.update(GivenChange(remove=given.tuples(), source=given.source or "the service", key=given.key))
 
 
 @router.post(
@@ -125,9 +119,9 @@ async def remove_facts(front: FrontHere, given: schemas.GivenFacts) -> dict[str,
     response_model=answer_schemas.ExplanationModel,
     responses=refusals(408, 413, 415, 422, 429, 503),
 )
-async def explain(front: FrontHere, asked: schemas.ExplainedQuestion) -> Response:
+async def explain(served: Served, asked: schemas.ExplainedQuestion) -> Response:
     """Each part of the question is taken away in turn, and the answers are compared."""
-    found = await front.asked("explain", [asked.job()])
+    found = await served.asked("explain", [asked.job()])
     return _json(found[0], found.version)
 
 
@@ -138,9 +132,9 @@ async def explain(front: FrontHere, asked: schemas.ExplainedQuestion) -> Respons
     response_model=answer_schemas.TrendModel,
     responses=refusals(408, 413, 415, 422, 429, 503),
 )
-async def trends(front: FrontHere, asked: schemas.TrendQuestion) -> Response:
+async def trends(served: Served, asked: schemas.TrendQuestion) -> Response:
     """The run's answers along an axis, with intervals, beside the values that the graph knows."""
-    found = await front.asked("trends", [asked.job()])
+    found = await served.asked("trends", [asked.job()])
     return _json(found[0], found.version)
 
 
@@ -151,9 +145,9 @@ async def trends(front: FrontHere, asked: schemas.TrendQuestion) -> Response:
     response_model=answer_schemas.SimilarModel,
     responses=refusals(422, 429, 503),
 )
-async def similar(front: FrontHere, entity: Name, top: Top = 10) -> Response:
+async def similar(served: Served, entity: Name, top: Top = 10) -> Response:
     """By the cosine of the angle between the vectors that the model has learned."""
-    return await _about_entity(front, "similar", entity, top)
+    return await _about_entity(served, "similar", entity, top)
 
 
 @router.get(
@@ -163,14 +157,14 @@ async def similar(front: FrontHere, entity: Name, top: Top = 10) -> Response:
     response_model=answer_schemas.ProposalsModel,
     responses=refusals(422, 429, 503),
 )
-async def proposals(front: FrontHere, entity: Name, top: Top = 10) -> Response:
+async def proposals(served: Served, entity: Name, top: Top = 10) -> Response:
     """Those with relations that most of its peers have, at least as probable as not, most probable first."""
-    return await _about_entity(front, "propose", entity, top)
+    return await _about_entity(served, "propose", entity, top)
 
 
-async def _about_entity(front: Front, kind: str, entity: str, top: int) -> Response:
+async def _about_entity(served: ServedRun, kind: str, entity: str, top: int) -> Response:
     try:
-        found = await front.asked(kind, [{"entity": entity, "top": top}])
+        found = await served.asked(kind, [{"entity": entity, "top": top}])
         return _json(found[0], found.version)
     except HttpProblem as problem:
         faults = [
@@ -187,9 +181,9 @@ async def _about_entity(front: Front, kind: str, entity: str, top: int) -> Respo
     response_model=answer_schemas.EntitiesModel,
     responses=refusals(422),
 )
-async def entities(front: FrontListing, query: Typed = "", limit: Limit = 10) -> dict[str, Any]:
+async def entities(served: ServedListing, query: Typed = "", limit: Limit = 10) -> dict[str, Any]:
     """Names that begin so, words that begin so, then names spelled alike; the id as written always comes first."""
-    return await front.entities(query, limit)
+    return await served.entities(query, limit)
 
 
 @router.get(
@@ -200,14 +194,14 @@ async def entities(front: FrontListing, query: Typed = "", limit: Limit = 10) ->
     responses=refusals(404, 422),
 )
 async def entity(
-    front: FrontListing,
+    served: ServedListing,
     identity: EntityPath,
     offset: Offset = 0,
     limit: Limit = 50,
     position: EntityPosition | None = None,
 ) -> dict[str, Any]:
     """By id or name; facts as head, then as tail, then as the value of a qualifier."""
-    return await front.entity(identity, offset, limit, position)
+    return await served.entity(identity, offset, limit, position)
 
 
 @router.get(
@@ -218,14 +212,14 @@ async def entity(
     responses=refusals(422),
 )
 async def relations(
-    front: FrontListing,
+    served: ServedListing,
     query: Typed = "",
     kind: Literal["entity", "number"] | None = None,
     offset: Offset = 0,
     limit: Limit = PAGE,
 ) -> dict[str, Any]:
     """Those with the most facts first."""
-    return await front.relations(query, kind, offset, limit)
+    return await served.relations(query, kind, offset, limit)
 
 
 @router.get(
@@ -235,9 +229,9 @@ async def relations(
     response_model=answer_schemas.RelationNumbersModel,
     responses=refusals(404, 422),
 )
-async def relation(front: FrontListing, identity: RelationPath) -> dict[str, Any]:
+async def relation(served: ServedListing, identity: RelationPath) -> dict[str, Any]:
     """The relation is given by its id or its name."""
-    return await front.relation(identity)
+    return await served.relation(identity)
 
 
 @router.get("/v1/", include_in_schema=False)
@@ -248,7 +242,7 @@ async def relation(front: FrontListing, identity: RelationPath) -> dict[str, Any
     response_model=answer_schemas.IndexModel,
     responses=refusals(),
 )
-async def index(front: FrontHere) -> dict[str, Any]:
+async def index(served: Served) -> dict[str, Any]:
     """Every endpoint in a line; `description` leads to their schemas and examples."""
     listed = [
         {"method": method, "path": route.path.replace("{identity:path}", "{id}"), "summary": route.summary}
@@ -256,12 +250,12 @@ async def index(front: FrontHere) -> dict[str, Any]:
         if isinstance(route, APIRoute) and route.include_in_schema
         for method in route.methods or ()
     ]
-    return {"hynt": __version__, "graph": front.graph.name, "description": "/openapi.json", "endpoints": listed}
+    return {"hynt": __version__, "graph": served.graph.name, "description": "/openapi.json", "endpoints": listed}
 
 
 @router.get("/health", tags=["operation"], summary="Alive", response_model=answer_schemas.HealthModel)
 async def health() -> Response:
-    """Answers as long as the front does; needs no token."""
+    """Answers as long as the HTTP process does; needs no token."""
     return _json(b'{"alive": true}')
 
 
@@ -272,11 +266,11 @@ async def health() -> Response:
     response_model=answer_schemas.ReadyModel,
     responses=refusals(503),
 )
-async def ready(front: FrontHere) -> dict[str, Any]:
+async def ready(served: Served) -> dict[str, Any]:
     """503 with the reason while the model is loaded, loaded again, or the service is stopping; needs no token."""
-    state = front.engine.state
-    if front.draining or not state.ready:
-        reason = "the service is stopping" if front.draining else state.reason
+    state = served.engine.state
+    if served.draining or not state.ready:
+        reason = "the service is stopping" if served.draining else state.reason
         raise unavailable(f"not ready: {reason} (restarts so far: {state.restarts}).", 2)
     return {"ready": True, "reason": "", "restarts": state.restarts}
 
@@ -288,6 +282,6 @@ async def ready(front: FrontHere) -> dict[str, Any]:
     response_class=Response,
     responses={**refusals(), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-async def metrics(front: FrontHere) -> Response:
+async def metrics(served: Served) -> Response:
     """All counters and histograms in Prometheus' text format."""
-    return Response(front.metrics.text(), media_type=METRICS_TYPE)
+    return Response(served.metrics.text(), media_type=METRICS_TYPE)

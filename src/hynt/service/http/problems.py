@@ -60,7 +60,7 @@ VERSION = "Hynt-Version"
 
 
 class HttpProblem(Exception):
-    """A refusal with a status; raised anywhere between the front and an endpoint."""
+    """A refusal with a status; raised anywhere between the served run and an endpoint."""
 
     def __init__(
         self, status: int, detail: str, faults: Sequence[Fault] = (), headers: Mapping[str, str] | None = None

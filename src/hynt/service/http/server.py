@@ -29,11 +29,11 @@ from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.journal import Journal
 from hynt.runs.place import open_run, refuse_packaged
-from hynt.service.front import Front
 from hynt.service.http.application import create_application
 from hynt.service.http.guards import HEADERS
 from hynt.service.http.problems import MEDIA_TYPE, HttpProblem, unavailable
 from hynt.service.inference.process import InferenceProcess
+from hynt.service.served_run import ServedRun
 from hynt.service.settings import HEADER_BYTES, ServiceSettings
 
 LOG = logging.getLogger("hynt.service")
@@ -67,8 +67,8 @@ async def _serve(
     settings: ServiceSettings, graph: KnowledgeGraph, listener: socket.socket, listening: Callable[[Service], None]
 ) -> None:
     engine = InferenceProcess(settings.run, settings.device, longest=2 * settings.answer_within)
-    front = Front(graph, engine, settings)
-    service = Service(front, settings)
+    served = ServedRun(graph, engine, settings)
+    service = Service(served, settings)
     watch = asyncio.create_task(_stop_on_failure(engine, service))
     announce = asyncio.create_task(_announce(service, listening))
     try:
@@ -95,9 +95,9 @@ async def _announce(service: Service, listening: Callable[[Service], None]) -> N
 class Service(uvicorn.Server):
     """uvicorn's server with an end that leaves nobody without a word."""
 
-    def __init__(self, front: Front, settings: ServiceSettings) -> None:
+    def __init__(self, served: ServedRun, settings: ServiceSettings) -> None:
         config = uvicorn.Config(
-            create_application(front, settings),
+            create_application(served, settings),
             http=protocol_for(settings),
             ws="none",
             loop="asyncio",
@@ -109,7 +109,7 @@ class Service(uvicorn.Server):
             h11_max_incomplete_event_size=HEADER_BYTES,
         )
         super().__init__(config)
-        self.front, self.settings = front, settings
+        self.served, self.settings = served, settings
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -126,12 +126,12 @@ class Service(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
         self.force_exit = self.should_exit  # a second signal does not wait
-        self.should_exit = self.front.draining = True
+        self.should_exit = self.served.draining = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Takes no more connections, hears requests that are on their way, waits for answers, refuses the rest."""
-        self.front.draining = True
-        LOG.info("stopping: %d questions are waiting", len(self.front.queue))
+        self.served.draining = True
+        LOG.info("stopping: %d questions are waiting", len(self.served.queue))
         listeners = sockets or []
         for listener in listeners:
             turn_newcomers_away(listener)
@@ -148,7 +148,7 @@ class Service(uvicorn.Server):
         for open_one in self._connections():
             open_one.shutdown()
         await self._emptied(max(0.0, self.settings.grace - _TELLING))
-        await self.front.queue.stop()  # those who wait for the model are told
+        await self.served.queue.stop()  # those who wait for the model are told
         await self._emptied(_TELLING / 2)
         for open_one in self._connections():  # and those whose request is not whole yet
             open_one.refuse(stopping())

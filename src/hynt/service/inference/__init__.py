@@ -1,1 +1,1 @@
-"""The process that holds the model, and how the front speaks to it."""
+"""The process that holds the model, and how the HTTP process speaks to it."""

@@ -1,6 +1,7 @@
-"""The inference process: `python -m hynt.service.inference RUN DEVICE`, started by the front and spoken to by pipe.
+"""The inference process: `python -m hynt.service.inference RUN DEVICE`, started by the HTTP process and spoken to
+by pipe.
 
-It ends when the front closes the pipe, so a front that was killed leaves nothing behind.
+It ends when the HTTP process closes the pipe, so one that was killed leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from hynt.service.inference.process import FOLLOW, Frame, read_frame
 
 def main(run: str, device: str) -> int:
     """Loads the run, says so, and answers until the pipe is closed."""
-    # Ctrl-C reaches the whole group of processes; the front decides when this one ends.
+    # Ctrl-C reaches the whole group of processes; the HTTP process decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
-        os.nice(5)  # the front is to answer /health however busy the model is
+        os.nice(5)  # the HTTP process is to answer /health however busy the model is
     replies, jobs = _private_pipes()
     try:
         from hynt.asking.predictor import load
@@ -80,7 +81,7 @@ def _send(replies: BinaryIO, frame: Frame) -> None:
             replies.write(frame.encoded())
             replies.flush()
     except BrokenPipeError:
-        os._exit(0)  # the front is gone; nobody is left to tell
+        os._exit(0)  # the HTTP process is gone; nobody is left to tell
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The inference process seen from the front: started, spoken to, replaced when it dies."""
+"""The inference process seen from the HTTP process: started, spoken to, replaced when it dies."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class InferenceProcess:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=2**20,
-            # Threads that wait without spinning leave the other core to the front.
+            # Threads that wait without spinning leave the other core to the HTTP process.
             env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},
         )
         assert process.stdout is not None
@@ -165,10 +165,10 @@ def _replies(frame: Frame) -> Sequence[Reply]:
     return found
 
 
-# Messages between the front and the inference process: two lengths, a JSON header, raw bytes.
+# Messages between the HTTP process and the inference process: two lengths, a JSON header, raw bytes.
 #
 # Plain data over a pipe, so that neither side can make the other run anything; answers travel as the bytes that the
-# client will get, so that the front need not read them.
+# client will get, so that the HTTP process need not read them.
 
 _LENGTHS = struct.Struct(">II")
 _LONGEST = 1 << 30

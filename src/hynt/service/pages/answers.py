@@ -16,14 +16,14 @@ from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup
 from hynt.names import spelled_like
 from hynt.reporting.charts_svg import Marked, spread_chart
-from hynt.service.front import Front
 from hynt.service.http.problems import Fault, HttpProblem
 from hynt.service.pages.questions import BLANK, AskedForm, address
+from hynt.service.served_run import ServedRun
 
 SUGGESTED = 6
 
 
-async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
+async def answered(served: ServedRun, form: AskedForm) -> dict[str, Any]:
     """What stands below the form: answers, or what keeps them from being given."""
     missing = form.missing()
     if form.is_empty:
@@ -32,13 +32,13 @@ async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
         return {"state": "incomplete", "missing": missing, "holes": form.blanks()}
     variants = form.variants()
     try:
-        bodies = await front.asked("predict", [variant.question for _, variant in variants], "questions")
+        bodies = await served.asked("predict", [variant.question for _, variant in variants], "questions")
     except HttpProblem as problem:
         if problem.status != 422:
             return {"state": "problem", "problem": problem, "waiting": problem.status in (429, 503)}
         own = [fault for fault in problem.faults if (fault.pointer or "").startswith("#/questions/0")]
         faults = own or list(problem.faults[:1])
-        return {"state": "refused", "faults": [await _explained_fault(front, form, fault) for fault in faults]}
+        return {"state": "refused", "faults": [await _explained_fault(served, form, fault) for fault in faults]}
     found = [json.loads(body) for body in bodies]
     answers = Answers.from_dict(found[0])
     return {
@@ -46,10 +46,10 @@ async def answered(front: Front, form: AskedForm) -> dict[str, Any]:
         "answers": found[0],
         "new": answers.new,
         "guesses": answers.guesses,
-        "number": await _number(front, form, found[0]),
+        "number": await _number(served, form, found[0]),
         "changes": _changes(variants, found),
         "all_stored": _all_stored(form),
-        "why": await _why(front, form) if form.why else None,
+        "why": await _why(served, form) if form.why else None,
     }
 
 
@@ -81,12 +81,12 @@ def told(result: Mapping[str, Any]) -> str:
     return str(result["problem"].detail) if result["state"] == "problem" else ""
 
 
-async def _number(front: Front, form: AskedForm, found: Mapping[str, Any]) -> dict[str, Any] | None:
+async def _number(served: ServedRun, form: AskedForm, found: Mapping[str, Any]) -> dict[str, Any] | None:
     """A predicted number with its drawing."""
     if found["kind"] != "number":
         return None
     answer = found["answers"][0]
-    relation = await front.relation(_relation_of_blank(form))
+    relation = await served.relation(_relation_of_blank(form))
     return {
         "answer": answer,
         "relation": relation,
@@ -156,10 +156,10 @@ def _changes(variants: list[tuple[str, AskedForm]], found: list[dict[str, Any]])
     return rows
 
 
-async def _why(front: Front, form: AskedForm) -> list[dict[str, Any]] | str:
+async def _why(served: ServedRun, form: AskedForm) -> list[dict[str, Any]] | str:
     """What the answer becomes without each part of the question, what mattered most first; or why that is not told."""
     try:
-        found = await front.explain(form.filled.question)
+        found = await served.explain(form.filled.question)
     except HttpProblem as problem:
         return problem.detail
     is_number = found["kind"] == "number"
@@ -192,7 +192,7 @@ def _change_text(change: float, found: Mapping[str, Any], *, is_number: bool) ->
 # ---------------------------------------------------------------------- refusals
 
 
-async def _explained_fault(front: Front, form: AskedForm, fault: Fault) -> dict[str, Any]:
+async def _explained_fault(served: ServedRun, form: AskedForm, fault: Fault) -> dict[str, Any]:
     """A fault with the field it is about, and names that may have been meant."""
     place = field_of(fault.pointer or "")
     written = form.filled.part(place)
@@ -201,7 +201,7 @@ async def _explained_fault(front: Front, form: AskedForm, fault: Fault) -> dict[
         "advice": fault.advice,
         "place": place,
         "written": written,
-        "near": await near(front, form, place, written) if "called" in fault.detail else [],
+        "near": await near(served, form, place, written) if "called" in fault.detail else [],
     }
 
 
@@ -215,24 +215,24 @@ def field_of(pointer: str) -> str:
     return path.removeprefix("/") if path in ("/head", "/relation", "/tail") else ""
 
 
-async def near(front: Front, form: AskedForm, place: str, written: str) -> list[dict[str, str]]:
+async def near(served: ServedRun, form: AskedForm, place: str, written: str) -> list[dict[str, str]]:
     """Names like the one that nobody knows, each with the address of the question that it makes."""
-    listed = await names_like(front, written, is_relation=place == "relation" or place.endswith("r"))
+    listed = await names_like(served, written, is_relation=place == "relation" or place.endswith("r"))
     return [one | {"address": form.filled.put(place, one["value"]).address} for one in listed]
 
 
-async def names_like(front: Front, written: str, *, is_relation: bool) -> list[dict[str, str]]:
+async def names_like(served: ServedRun, written: str, *, is_relation: bool) -> list[dict[str, str]]:
     """What may have been meant: its name, what to write for it, and its id where the name alone does not tell."""
     if not written:
         return []
     if is_relation:
         words = [written, *sorted(written.split(), key=len, reverse=True)]
-        pages = await asyncio.gather(*(front.relations(word, None, 0, SUGGESTED) for word in words[:4]))
+        pages = await asyncio.gather(*(served.relations(word, None, 0, SUGGESTED) for word in words[:4]))
         listed = [one for found in pages for one in found["relations"]]
         if not listed:
-            listed = await asyncio.to_thread(_relations_spelled_like, front, written)
+            listed = await asyncio.to_thread(_relations_spelled_like, served, written)
     else:
-        listed = (await front.entities(written, SUGGESTED))["entities"]
+        listed = (await served.entities(written, SUGGESTED))["entities"]
     names = [one["name"] for one in listed]
     unique = {one["id"]: one for one in listed}
     return [
@@ -241,10 +241,10 @@ async def names_like(front: Front, written: str, *, is_relation: bool) -> list[d
     ]
 
 
-def _relations_spelled_like(front: Front, written: str) -> list[dict[str, str]]:
+def _relations_spelled_like(served: ServedRun, written: str) -> list[dict[str, str]]:
     """Relations are few, so each is compared."""
     identities = {
-        label: one.name for label, one in zip(front.graph.relation_labels, front.graph.relations, strict=True)
+        label: one.name for label, one in zip(served.graph.relation_labels, served.graph.relations, strict=True)
     }
     close = spelled_like(written, identities, SUGGESTED)
     return [{"name": label, "id": identities[label]} for label in close]

@@ -13,11 +13,11 @@ from urllib.parse import parse_qsl, urlsplit
 from fastapi import APIRouter, Request, Response
 
 from hynt.results import csv_text
-from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.questions import AskedForm
 from hynt.service.pages.rendering import page
 from hynt.service.pages.trends import TrendForm
+from hynt.service.served_run import served_by
 
 _FEW = 2
 
@@ -131,7 +131,7 @@ async def answers(request: Request, kind: str) -> Response:
     """The answers of /ask at the same address, to keep."""
     _check(kind)
     form = AskedForm.read(request.query_params.multi_items())
-    found = await _front(request).predict(form.filled.question)
+    found = await served_by(request).predict(form.filled.question)
     return _kept(found, found["answers"], kind, "answers")
 
 
@@ -139,7 +139,7 @@ async def answers(request: Request, kind: str) -> Response:
 async def trend(request: Request, kind: str) -> Response:
     """The values of /trends at the same address, to keep."""
     _check(kind)
-    found = await _front(request).trends(**TrendForm.read(request.query_params.multi_items()).asked)
+    found = await served_by(request).trends(**TrendForm.read(request.query_params.multi_items()).asked)
     return _kept(found, found["rows"], kind, "trend")
 
 
@@ -152,8 +152,3 @@ async def bulk(request: Request) -> Response:
 def _check(kind: str) -> None:
     if kind not in ("json", "csv"):
         raise HttpProblem(404, "there is nothing at this address.")
-
-
-def _front(request: Request) -> Front:
-    front: Front = request.app.state.front
-    return front

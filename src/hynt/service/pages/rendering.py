@@ -18,9 +18,9 @@ from hynt.graph.sentences import format_quantity, unit_in_words
 from hynt.graph.units.conversion import with_display
 from hynt.markup import shown
 from hynt.reporting.charts_svg import share_bar
-from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.questions import address
+from hynt.service.served_run import served_by
 from hynt.service.settings import TARGET_BYTES
 
 STATIC = Path(__file__).parent / "static"
@@ -111,16 +111,16 @@ def share(part: float) -> str:
 
 def page(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:
     """A page in the frame that all have."""
-    front: Front = request.app.state.front
+    served = served_by(request)
     text = (
         environment()
         .get_template(template)
         .render(
             path=request.url.path,
-            graph_name=front.graph.name or "the graph",
-            ready=front.engine.state.ready,
-            reason=front.engine.state.reason,
-            accepts_updates=front.settings.accept_updates,
+            graph_name=served.graph.name or "the graph",
+            ready=served.engine.state.ready,
+            reason=served.engine.state.reason,
+            accepts_updates=served.settings.accept_updates,
             header_query=content.pop("header_query", ""),
             **content,
         )

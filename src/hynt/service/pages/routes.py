@@ -1,5 +1,5 @@
 """The pages: search, relations, ask, trends, doubtful facts, about. Rendered here, so that they work without scripts;
-scripts only make them quicker to use. Each page asks the same front as the JSON endpoints do.
+scripts only make them quicker to use. Each page asks the same served run as the JSON endpoints do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from hynt.errors import HyntError
 from hynt.graph.lookup import EntityPosition
 from hynt.runs.place import name_in_commands
-from hynt.service.front import Front
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.answers import answered, told
 from hynt.service.pages.doubtful import KINDS, PAGE, Doubtful, audit_path, why
@@ -34,6 +33,7 @@ from hynt.service.pages.programmers import router as taking_router
 from hynt.service.pages.questions import TOPS, AskedForm, address, beginnings, changed
 from hynt.service.pages.rendering import page, problem_page, stylesheet
 from hynt.service.pages.trends import TrendForm, explained_fault, panels, together
+from hynt.service.served_run import ServedRun, served_by
 from hynt.service.settings import TEXT
 
 FOUND = 20
@@ -50,17 +50,12 @@ router = APIRouter(include_in_schema=False)
 router.include_router(taking_router)
 
 
-def _front(request: Request) -> Front:
-    front: Front = request.app.state.front
-    return front
-
-
 async def _beginnings(request: Request) -> dict[str, Any]:
     """Made once for each service, away from the loop that answers everybody."""
-    state, front = request.app.state, _front(request)
-    best = tuple(front.engine.state.examples)  # known once the model is loaded
+    state, served = request.app.state, served_by(request)
+    best = tuple(served.engine.state.examples)  # known once the model is loaded
     if getattr(state, "beginnings_of", None) != best:
-        state.beginnings = await asyncio.to_thread(beginnings, front.graph, best)
+        state.beginnings = await asyncio.to_thread(beginnings, served.graph, best)
         state.beginnings_of = best
     found: dict[str, Any] = state.beginnings
     return found
@@ -76,7 +71,7 @@ async def style() -> Response:
 @router.get("/state")
 async def state(request: Request) -> JSONResponse:
     """For pages that wait until the model is loaded."""
-    now = _front(request).engine.state
+    now = served_by(request).engine.state
     return JSONResponse({"ready": now.ready, "reason": now.reason})
 
 
@@ -89,16 +84,16 @@ async def suggested(
     numbers: bool = False,
 ) -> JSONResponse:
     """For fields that have the focus and nothing in them yet."""
-    return JSONResponse(await _front(request).suggested(wanted, head.strip(), relation.strip(), numbers=numbers))
+    return JSONResponse(await served_by(request).suggested(wanted, head.strip(), relation.strip(), numbers=numbers))
 
 
 @router.get("/")
 async def home(request: Request, query: TextQuery = "") -> Response:
     """Search, or what to begin with."""
     if not query.strip():
-        return page(request, "home.html", about=await _front(request).about(), **await _beginnings(request))
-    found = await _front(request).entities(query.strip(), FOUND)
-    relations = (await _front(request).relations(query.strip(), None, 0, FEW))["relations"]
+        return page(request, "home.html", about=await served_by(request).about(), **await _beginnings(request))
+    found = await served_by(request).entities(query.strip(), FOUND)
+    relations = (await served_by(request).relations(query.strip(), None, 0, FEW))["relations"]
     return page(
         request, "search.html", found=found, relations=relations, header_query=query, **await _beginnings(request)
     )
@@ -116,13 +111,13 @@ async def entity(
     """The page of an entity: its facts in words, those of telling relations first, and where to go from them."""
     if not id:
         return RedirectResponse("/", 303)
-    front, words = _front(request), words.strip()
+    served, words = served_by(request), words.strip()
     limit = FACTS if relation else GROUPS
     narrowed = {"position": position, "relation": relation.strip(), "words": words}
     try:
-        found = await front.entity_by_relation(id, **narrowed, offset=offset, limit=limit, few=FEW)
+        found = await served.entity_by_relation(id, **narrowed, offset=offset, limit=limit, few=FEW)
     except HttpProblem as problem:
-        near = (await front.entities(id, 6))["entities"]
+        near = (await served.entities(id, 6))["entities"]
         return problem_page(request, problem, title="Nothing is known by that name", near=near, header_query=id)
     own = found["entity"]["id"]
 
@@ -135,7 +130,7 @@ async def entity(
         request,
         "entity.html",
         found=found,
-        written=front.views.name_to_write(own),
+        written=served.views.name_to_write(own),
         sections=sections_of(found["groups"], own),
         position=position,
         relation=relation,
@@ -143,7 +138,7 @@ async def entity(
         offset=offset,
         limit=limit,
         at=at,
-        alike=await _alike(front, own) if whole else [],
+        alike=await _alike(served, own) if whole else [],
         wrong=await _wrong(request, own) if whole else [],
         whole=whole,
     )
@@ -156,13 +151,13 @@ async def _wrong(request: Request, entity: str) -> list[dict[str, Any]]:
     except HyntError:
         return []  # the page of doubtful facts says what is wrong with it
     found = [] if audit is None else await asyncio.to_thread(audit.about, entity)
-    return [row | await _front(request).judged_fact(row) for row in found]
+    return [row | await served_by(request).judged_fact(row) for row in found]
 
 
 @router.get("/fact")
 async def fact(request: Request, split: TextQuery, row: Offset) -> Response:
     """Leads to a fact where it stands on the page of its head."""
-    found = await _front(request).fact_place(split, row)
+    found = await served_by(request).fact_place(split, row)
     if found is None:
         return problem_page(request, HttpProblem(404, "the graph has no such fact."))
     given = [("id", found["head"]["id"]), ("position", "head"), ("relation", found["relation"]["id"])]
@@ -178,7 +173,7 @@ async def neighbourhood(request: Request, id: TextQuery = "", narrow: bool = Fal
         return address("/neighbourhood", [("id", one), ("narrow", 1 if narrow else "")])
 
     try:
-        found = await _front(request).neighbourhood(id, leads, narrow=narrow)
+        found = await served_by(request).neighbourhood(id, leads, narrow=narrow)
     except HttpProblem as problem:
         return problem_page(request, problem, title="Nothing is known by that name")
     return page(request, "neighbourhood.html", found=found)
@@ -187,7 +182,7 @@ async def neighbourhood(request: Request, id: TextQuery = "", narrow: bool = Fal
 @router.get("/relations")
 async def relations(request: Request, query: TextQuery = "", offset: Offset = 0) -> Response:
     """All relations, those with the most facts first."""
-    found = await _front(request).relations(query.strip(), None, offset, FACTS)
+    found = await served_by(request).relations(query.strip(), None, offset, FACTS)
     return page(
         request,
         "relations.html",
@@ -204,12 +199,12 @@ async def relation(request: Request, id: TextQuery = "") -> Response:  # noqa: A
     """The page of a relation: what it holds, what usually stands beside it, and how well it is predicted."""
     if not id:
         return RedirectResponse("/relations", 303)
-    front = _front(request)
+    served = served_by(request)
     try:
-        found = await front.relation_in_use(id)
+        found = await served.relation_in_use(id)
     except HttpProblem as problem:
         return problem_page(request, problem, title="No relation is called that")
-    measured, _ = await asyncio.to_thread(measured_of, front.settings.run)
+    measured, _ = await asyncio.to_thread(measured_of, served.settings.run)
     return page(
         request,
         "relation.html",
@@ -221,13 +216,13 @@ async def relation(request: Request, id: TextQuery = "") -> Response:  # noqa: A
     )
 
 
-async def _alike(front: Front, entity: str) -> list[dict[str, Any]]:
+async def _alike(served: ServedRun, entity: str) -> list[dict[str, Any]]:
     """Entities that the model sees as most alike; none where it is not there, too busy, or keeps no vectors."""
-    if not front.engine.state.ready:
+    if not served.engine.state.ready:
         return []
     try:
         async with asyncio.timeout(PATIENCE):
-            found: list[dict[str, Any]] = (await front.similar(entity, ALIKE))["similar"]
+            found: list[dict[str, Any]] = (await served.similar(entity, ALIKE))["similar"]
             return found
     except (HttpProblem, TimeoutError):
         return []
@@ -237,11 +232,11 @@ async def _alike(front: Front, entity: str) -> list[dict[str, Any]]:
 async def ask(request: Request) -> Response:
     """Build a fact with a blank, and see the answers."""
     given = request.query_params.multi_items()
-    form = AskedForm.read(given).named(_front(request).views.name_to_write)
+    form = AskedForm.read(given).named(served_by(request).views.name_to_write)
     new = changed(form, request.query_params)
     if new is not None:
         return RedirectResponse(new.address, 303)
-    result = await answered(_front(request), form)
+    result = await answered(served_by(request), form)
     failed = result.get("problem")
     status = failed.status if failed is not None else 200
     wrong = {fault["place"]: fault for fault in result.get("faults", ())}
@@ -262,8 +257,8 @@ async def ask(request: Request) -> Response:
 @router.get("/trends")
 async def trends(request: Request) -> Response:
     """A number of one or several heads over time."""
-    front = _front(request)
-    form = TrendForm.read(request.query_params.multi_items()).named(front.views.name_to_write)
+    served = served_by(request)
+    form = TrendForm.read(request.query_params.multi_items()).named(served.views.name_to_write)
     content: dict[str, Any] = {
         "asked": form,
         "panels": [],
@@ -276,11 +271,11 @@ async def trends(request: Request) -> Response:
     if not form.is_whole:
         return page(request, "trends.html", **content)
     try:
-        found = await front.trends(**form.asked)
+        found = await served.trends(**form.asked)
     except HttpProblem as problem:
         if problem.status != 422:
             return problem_page(request, problem)
-        faults = [await explained_fault(front, form, fault) for fault in problem.faults]
+        faults = [await explained_fault(served, form, fault) for fault in problem.faults]
         wrong = {fault["place"]: fault for fault in faults}
         return page(request, "trends.html", **{**content, "faults": faults, "wrong": wrong})
     drawn = {"found": found, "panels": panels(found), "together": together(found)}
@@ -296,12 +291,12 @@ def _base(request: Request) -> str:
 @router.get("/doubtful")
 async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -> Response:
     """Facts that an audit found doubtful, if there is one of the run."""
-    run, chosen = name_in_commands(_front(request).settings.run), kind if kind in KINDS else None
+    run, chosen = name_in_commands(served_by(request).settings.run), kind if kind in KINDS else None
     try:
         audit = await _audit(request)
         found = None if audit is None else await asyncio.to_thread(audit.page, chosen, offset)
         for row in [] if found is None else found.rows:
-            row |= await _front(request).judged_fact(row)
+            row |= await served_by(request).judged_fact(row)
             row["why"] = why(row, row["part"])
     except HyntError as problem:
         return problem_page(request, HttpProblem(500, problem.sentences))
@@ -310,7 +305,7 @@ async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -
         "doubtful.html",
         found=found,
         run=run,
-        trains=not _front(request).engine.state.follows,
+        trains=not served_by(request).engine.state.follows,
         kinds=KINDS,
         kind=chosen or "",
         offset=offset,
@@ -321,7 +316,7 @@ async def doubtful(request: Request, kind: TextQuery = "", offset: Offset = 0) -
 
 async def _audit(request: Request) -> Doubtful | None:
     """What an audit found, read once; None where there is no audit of the run."""
-    settings, state = _front(request).settings, request.app.state
+    settings, state = served_by(request).settings, request.app.state
     path = audit_path(settings.run, settings.audit)
     if path is not None and not hasattr(state, "doubtful"):
         state.doubtful = await asyncio.to_thread(Doubtful, path)
@@ -332,7 +327,7 @@ async def _audit(request: Request) -> Doubtful | None:
 async def docs(request: Request) -> Response:
     """Every endpoint, with a form to try it."""
     described = await asyncio.to_thread(request.app.openapi)
-    groups = endpoints_of(described, await _beginnings(request), _front(request).views.name_to_write)
+    groups = endpoints_of(described, await _beginnings(request), served_by(request).views.name_to_write)
     question = next(one["body"] for group in groups for one in group["endpoints"] if one["path"] == "/v1/predict")
     (_, python), _ = snippets(_base(request), "predict", json.loads(question))
     return page(request, "docs.html", groups=groups, python=python)
@@ -341,17 +336,17 @@ async def docs(request: Request) -> Response:
 @router.get("/about")
 async def about(request: Request) -> Response:
     """The run's figures and how they were measured."""
-    front = _front(request)
-    measured, why = await asyncio.to_thread(measured_of, front.settings.run)
-    validated = await asyncio.to_thread(validated_of, front.settings.run) if measured is None else None
-    told = await front.about()
+    served = served_by(request)
+    measured, why = await asyncio.to_thread(measured_of, served.settings.run)
+    validated = await asyncio.to_thread(validated_of, served.settings.run) if measured is None else None
+    told = await served.about()
     return page(
         request,
         "about.html",
         about=told,
         described=described(told),
         why=why,
-        run=name_in_commands(front.settings.run),
+        run=name_in_commands(served.settings.run),
         validated=validated,
         figures=figures(measured) if measured is not None else None,
     )

@@ -11,10 +11,10 @@ from hynt.graph.sentences import format_difference, format_quantity
 from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup
 from hynt.reporting.trend_chart import series_chart, series_plot, series_title, together_chart
-from hynt.service.front import Front
 from hynt.service.http.problems import Fault
 from hynt.service.pages.answers import field_of, names_like
 from hynt.service.pages.questions import AskedForm, address
+from hynt.service.served_run import ServedRun
 from hynt.trends.trends import Series, Trend
 
 POINTS = 80
@@ -62,7 +62,7 @@ class TrendForm:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """As the front is asked."""
+        """As the served run is asked."""
         return {
             "heads": list(self.heads),
             "relation": self.relation,
@@ -82,16 +82,16 @@ class TrendForm:
         )
 
 
-async def explained_fault(front: Front, form: TrendForm, fault: Fault) -> dict[str, Any]:
+async def explained_fault(served: ServedRun, form: TrendForm, fault: Fault) -> dict[str, Any]:
     """A fault with the field it is about, and trends that may have been meant."""
     asked = asdict(form)
     place = _place(asked, fault)
     written = _fields(asked).get(place, "")
     if "called" in fault.detail:
-        listed = await names_like(front, written, is_relation=place in ("relation", "over") or place.endswith("r"))
+        listed = await names_like(served, written, is_relation=place in ("relation", "over") or place.endswith("r"))
         heading = "Did you mean"
     elif place == "relation":
-        some = await front.relations("", "number", 0, 12)
+        some = await served.relations("", "number", 0, 12)
         listed = [{"name": one["name"], "id": "", "value": one["id"]} for one in some["relations"] if one["facts"]][:6]
         heading = "Relations with numbers"
     else:

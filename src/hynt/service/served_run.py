@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any, ParamSpec, TypeVar
 
+from fastapi import Request
+
 from hynt import __version__
 from hynt.asking.graph_updates import GivenChange
 from hynt.errors import HyntError, UsageError
@@ -46,7 +48,7 @@ class JsonReplies(list[bytes]):
         self.version = version
 
 
-class Front:
+class ServedRun:
     """One run, ready to be asked by many."""
 
     def __init__(self, graph: KnowledgeGraph, engine: InferenceEngine, settings: ServiceSettings) -> None:
@@ -288,6 +290,12 @@ class Front:
                 return await loop.run_in_executor(self._lookers, lambda: work(*given, **named))
         except UsageError as problem:  # only a name that nobody has can be wrong here
             raise HttpProblem(404, problem.sentences) from None
+
+
+def served_by(request: Request) -> ServedRun:
+    """The run that the application was made with."""
+    served: ServedRun = request.app.state.served
+    return served
 
 
 def _is_of(judged: Mapping[str, Any], fact: Fact) -> bool:
