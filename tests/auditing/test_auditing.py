@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import signal
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
 
-from hynt.auditing.auditing import SCHEMA, audit
+from hynt.auditing.auditing import SCHEMA
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
+from hynt.front.auditing import audit
 from hynt.graph.storage import save_graph
-from hynt.interruption import Stopper
 from hynt.runs.checkpoint import Interrupted
 from hynt.training.run import start, train
 from tests.heard_progress import HeardProgress
@@ -122,12 +123,12 @@ def test_facts_that_cannot_be_judged_are_listed_with_the_reason(tmp_path):
 
 
 class _Stopping(HeardProgress):
-    """Asks to stop at the n-th epoch, or when the first questions are answered."""
+    """Ctrl-C at the n-th epoch, or when the first questions are answered."""
 
-    def __init__(self, stopper: Stopper, epoch: int | None) -> None:
+    def __init__(self, epoch: int | None) -> None:
         def stop(update) -> None:
             if (update.stage == "judging" and epoch is None) or (update.stage == "epoch" and self.epochs == epoch):
-                stopper.asked = True
+                signal.raise_signal(signal.SIGINT)
 
         super().__init__(stop)
 
@@ -143,11 +144,10 @@ def uninterrupted(graph, tmp_path_factory):
 
 @pytest.mark.parametrize("epoch", [2, 6, None])
 def test_an_interrupted_audit_goes_on_to_the_same_end(graph, uninterrupted, tmp_path, epoch):
-    stopper = Stopper()
-    watcher = _Stopping(stopper, epoch)
+    watcher = _Stopping(epoch)
     with pytest.raises(Interrupted, match="Say the same command again"):
-        tiny_audit(graph, tmp_path / "work", progress=watcher, stopper=stopper)
-    counting = _Stopping(Stopper(), -1)
+        tiny_audit(graph, tmp_path / "work", progress=watcher)
+    counting = _Stopping(-1)
     again = tiny_audit(graph, tmp_path / "work", progress=counting)
     assert watcher.epochs + counting.epochs == 3 * 4
     assert np.array_equal(again.fact, uninterrupted.fact)
@@ -174,7 +174,7 @@ def series_run(tmp_path_factory):
 
 class TestRun:
     def test_a_run_judges_what_it_has_not_seen_without_any_training(self, series_run, tmp_path):
-        watcher = _Stopping(Stopper(), -1)
+        watcher = _Stopping(-1)
         found = audit(
             series_run, splits=["valid", "test"], folds=3, device="cpu", work=tmp_path / "work", progress=watcher
         )

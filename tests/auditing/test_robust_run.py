@@ -10,11 +10,11 @@ import torch
 
 from hynt import number
 from hynt.auditing import auditing
-from hynt.auditing.auditing import audit
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.evaluation.combining import combined
 from hynt.formats.from_python import graph_from_facts
+from hynt.front.auditing import audit
 from hynt.models.combination import GroupWeights, Weights
 from hynt.models.contract import Position
 from hynt.runs.opening import load_run

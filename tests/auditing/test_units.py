@@ -11,9 +11,9 @@ import torch
 
 from hynt import number
 from hynt.auditing import judging
-from hynt.auditing.auditing import audit
 from hynt.auditing.judging import Judge, RelationScores, relation_sorts
 from hynt.formats.from_python import graph_from_facts
+from hynt.front.auditing import audit
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import RELATION, components, concatenate
 from hynt.graph.known_answers import KnownAnswers

@@ -10,12 +10,12 @@ import torch
 
 import hynt
 from hynt.asking.question import ask
-from hynt.auditing.auditing import audit
 from hynt.auditing.judges import AuditFolder
 from hynt.calibration.calibration import held_out, read_numbers
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.explanation.explaining import folds_of_answers
+from hynt.front.auditing import audit
 from hynt.graph.changes import fact_hashes
 from hynt.graph.fact_table import POSITION_GROUPS, RELATION, TAIL, concatenate
 from hynt.reporting.report.measurements import first_ones

@@ -1,17 +1,16 @@
 """Finding facts that look wrong: each is judged, component by component, by a model that did not see it. What comes out
 are rows for people: one per fact, or one per component, most suspicious first.
 
-    found = audit("world", work="audit-of-world", preset="world")
-    found.to_pandas().head()
+    plan = planned("world", SettingsRequest(preset="world"), None)
+    found = carried_out(plan, Path("audit-of-world"), torch.device("cpu"), SILENT, Stopper())
 """
 
 from __future__ import annotations
 
 import math
 import os
-import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from hynt import __version__
 from hynt.auditing.folds import name_label
 from hynt.auditing.judges import AuditFolder, Judges
-from hynt.auditing.plan import ALL, AuditPart, AuditPlan, plan_audit
+from hynt.auditing.plan import AuditPart, AuditPlan, plan_audit
 from hynt.auditing.verdicts import Verdicts, of_facts, verdicts
 from hynt.errors import UsageError
 from hynt.files import whole_file
@@ -38,10 +37,9 @@ from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.storage import BUILT_IN, load_graph
 from hynt.graph.vocabulary import Ids
 from hynt.interruption import Stopper
-from hynt.kernels.device import chosen_device
 from hynt.markup import shown
 from hynt.names import plural
-from hynt.progress import SILENT, Progress
+from hynt.progress import Progress
 from hynt.results import Table, arrow_table, box, more, pandas_or_refusal, table
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.journal import Journal
@@ -314,48 +312,24 @@ class Audit(Table):
 _SHOWN = 10
 
 
-def audit(
-    source: KnowledgeGraph | str | os.PathLike[str],
-    *,
-    splits: Sequence[str] = (ALL,),
-    folds: int = 5,
-    fold_by: str = "fact",
-    model: str | None = None,
-    preset: str | None = None,
-    epochs: int | None = None,
-    seed: int | None = None,
-    changes: Sequence[str] = (),
-    device: str = "auto",
-    work: str | os.PathLike[str] | None = None,
-    version: int | None = None,
-    progress: Progress = SILENT,
-    stopper: Stopper | None = None,
-    compiled: bool = True,
-) -> Audit:
-    """Audits a graph, or the graph of a run with the run's settings. `work` is a folder that keeps what is done, so
-    that an audit that was stopped goes on; without it, a temporary one is used. `version` takes the graph of a run as
-    it was after so many updates, instead of all.
+def planned(
+    source: KnowledgeGraph | str | os.PathLike[str], request: SettingsRequest, version: int | None, **options: Any
+) -> AuditPlan:
+    """The plan for a graph, or for the graph of a run with the run's settings; `options` are those of `plan_audit`.
+    `version` takes the graph of a run as it was after so many updates, instead of all.
     """
-    target = chosen_device(device)
     run = opened_run(source)
-    request = SettingsRequest(model, preset, epochs, seed, None, None, tuple(changes))
-    options: dict[str, Any] = {"splits": splits, "folds": folds, "fold_by": fold_by, "on_gpu": target.type == "cuda"}
     if run is None:
         if version is not None:
             raise UsageError("a graph has no versions.", where="--as-of", advice="Name a run whose graph was updated.")
         graph = source if isinstance(source, KnowledgeGraph) else load_graph(source)
-        plan = plan_audit(graph, request=request, **options)
-    else:
-        with whole_run():
-            request = replace(request, model=model or run.settings().model_name)
-            before, journal = run.graph(), Journal(run.path)
-            graph = journal.graph(before, version)
-            options["trained_on"] = None if graph is before else before
-            plan = plan_audit(graph, run, request=request, **options)
-    if work is not None:
-        return carried_out(plan, Path(work), target, progress, stopper or Stopper(), compiled=compiled)
-    with tempfile.TemporaryDirectory(prefix="hynt-audit-") as folder:
-        return carried_out(plan, Path(folder), target, progress, stopper or Stopper(), compiled=compiled)
+        return plan_audit(graph, request=request, **options)
+    with whole_run():
+        request = replace(request, model=request.model or run.settings().model_name)
+        before = run.graph()
+        graph = Journal(run.path).graph(before, version)
+        trained_on = None if graph is before else before
+        return plan_audit(graph, run, trained_on=trained_on, request=request, **options)
 
 
 def carried_out(

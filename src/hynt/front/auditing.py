@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from shutil import rmtree
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from hynt.front.jobs import Watching, watched
@@ -48,33 +49,28 @@ def audit(
     >>> found.to_arrow().column_names[:3]
     ['rank', 'score', 'split']
     """
-    from hynt.auditing.auditing import audit as judged
+    from hynt.auditing.auditing import carried_out, planned
     from hynt.config.overrides import overrides_of
     from hynt.files import check_parquet
     from hynt.interruption import stopping_on_signals
+    from hynt.kernels.device import chosen_device
+    from hynt.training.resolve_settings import SettingsRequest
 
     target = None if out is None else Path(out)
     if target is not None:
         check_parquet(target, "--out")
     beside = None if target is None or work is not None else target.with_name(f"{target.name}.work")
-    with watched(progress) as shown, stopping_on_signals() as stopper:
+    request = SettingsRequest(model, preset, epochs, seed, changes=(*changes, *overrides_of(settings)))
+    on = chosen_device(device)
+    dealing: dict[str, Any] = {"splits": splits, "folds": folds, "fold_by": fold_by}
+    with (
+        watched(progress) as shown,
+        stopping_on_signals() as stopper,
+        TemporaryDirectory(prefix="hynt-audit-") as place,
+    ):
         stopper.say = shown.say
-        found = judged(
-            source,
-            splits=splits,
-            folds=folds,
-            fold_by=fold_by,
-            model=model,
-            preset=preset,
-            epochs=epochs,
-            seed=seed,
-            changes=(*changes, *overrides_of(settings)),
-            device=device,
-            work=beside or work,
-            version=version,
-            progress=shown,
-            stopper=stopper,
-        )
+        plan = planned(source, request, version, **dealing, on_gpu=on.type == "cuda")
+        found = carried_out(plan, Path(beside or work or place), on, shown, stopper)
         if target is not None:
             found.write(target, components=components)
     if beside is not None:
