@@ -34,7 +34,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Ids
 from hynt.kernels.device import chosen_device
-from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs import WEIGHTS
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.opening import LoadedRun, load_run
 from hynt.runs.run_folder import RunFolder

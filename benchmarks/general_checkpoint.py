@@ -40,7 +40,7 @@ from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Entity, Flags, Floats, Ids, Vocabulary
 from hynt.kernels.device import chosen_device
 from hynt.models.trivial import statistic
-from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs import WEIGHTS
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.run_folder import RunFolder
 

@@ -39,9 +39,10 @@ from hynt.graph.storage import graph_folder, load_graph
 from hynt.kernels.device import chosen_device
 from hynt.reporting.report.measurements import measured
 from hynt.reporting.report.trust import measurements_path
-from hynt.runs.checkpoint import WEIGHTS, save_tensors
+from hynt.runs import READS, WEIGHTS
+from hynt.runs.checkpoint import save_tensors
 from hynt.runs.opening import load_run
-from hynt.runs.place import READS, SavedRun
+from hynt.runs.place import SavedRun
 from hynt.runs.run_folder import COMBINATION, GRAPH, MEANS, RunFolder, means_text
 from hynt.runs.training_data import training_data, training_splits
 from hynt.service.pages.doubtful import COLUMNS, DEFAULT, JUDGED, most_doubtful

@@ -32,6 +32,7 @@ from hynt.files import whole_file
 from hynt.graph.fact_table import component_count
 from hynt.models.combination import TaskWeights
 from hynt.models.contract import Candidates, Entities, Model, Position, Relations, ScaledNumber, position_of
+from hynt.runs import WEIGHTS
 from hynt.runs.opening import LoadedRun
 
 MOST_QUALIFIERS = 16
@@ -106,7 +107,7 @@ def metadata(loaded: LoadedRun, capacity: int) -> dict[str, str]:
         "hynt.graph": loaded.graph.name,
         "hynt.entities.sha256": prints["entities"],
         "hynt.relations.sha256": prints["relations"],
-        "hynt.weights.sha256": loaded.run.manifest["files"].get("weights.safetensors", ""),
+        "hynt.weights.sha256": loaded.run.manifest["files"].get(WEIGHTS, ""),
         "hynt.qualifiers": str(capacity),
         "hynt.hidden_entity": str(sizes.mask_entity),
         "hynt.hidden_relation": str(sizes.mask_relation),

@@ -19,8 +19,9 @@ from typing import Any, Literal, Protocol, TypeGuard
 from hynt.config import flat, to_mapping
 from hynt.errors import UsageError, not_installed
 from hynt.names import advice_on
+from hynt.runs import CONFIG
 from hynt.runs.checkpoint import EpochRecord, Interrupted, ValidationRecord, Watcher
-from hynt.runs.run_folder import CONFIG, RunFolder
+from hynt.runs.run_folder import RunFolder
 
 Ending = Literal["finished", "stopped", "failed"]
 

@@ -10,7 +10,8 @@ from safetensors.torch import load_file
 
 import hynt
 from hynt.errors import DataError
-from hynt.runs.checkpoint import WEIGHTS, fill_tensors, save_tensors
+from hynt.runs import WEIGHTS
+from hynt.runs.checkpoint import fill_tensors, save_tensors
 from hynt.runs.run_folder import RunFolder
 from tools.ready_world import TRIALS, WIDTH, lighten, score
 

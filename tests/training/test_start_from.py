@@ -9,7 +9,8 @@ from safetensors.torch import load_file
 import hynt
 from hynt.errors import UsageError
 from hynt.interruption import Stopper
-from hynt.runs.checkpoint import WEIGHTS, Interrupted
+from hynt.runs import WEIGHTS
+from hynt.runs.checkpoint import Interrupted
 from hynt.runs.run_folder import START, RunFolder
 from hynt.training.run import start, train
 from tests.training.small_graph import small_graph

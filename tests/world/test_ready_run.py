@@ -17,7 +17,7 @@ from hynt.files import sha256_of
 from hynt.front.serving import serve
 from hynt.graph.sentences import Sentences
 from hynt.reporting.report.trust import kept_measurements
-from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs import WEIGHTS
 from hynt.runs.place import SavedRun, run_place
 from hynt.runs.run_folder import RunFolder
 from hynt.service.pages.doubtful import DEFAULT, Doubtful, most_doubtful

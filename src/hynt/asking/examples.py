@@ -17,7 +17,7 @@ from hynt.graph.changes import fact_hashes
 from hynt.graph.fact_table import HEAD, POSITION_GROUPS, RELATION, TAIL, FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Flags, Floats, Ids
-from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs import WEIGHTS
 from hynt.runs.opening import LoadedRun
 
 EXAMPLES = "examples.json"

@@ -23,8 +23,9 @@ from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.units.conversion import to_si
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
+from hynt.runs import SCALING
 from hynt.runs.journal import GraphChange, Journal, Version
-from hynt.runs.place import SCALING, SavedRun
+from hynt.runs.place import SavedRun
 
 _LONGEST_SOURCE = 200
 

@@ -41,11 +41,12 @@ from hynt.markup import shown
 from hynt.names import plural
 from hynt.progress import Progress
 from hynt.results import Table, arrow_table, box, more, pandas_or_refusal, table
+from hynt.runs import CONFIG, SCALING
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.journal import Journal
 from hynt.runs.opening import load_run
-from hynt.runs.place import SCALING, whole_run
-from hynt.runs.run_folder import CONFIG, RunFolder
+from hynt.runs.place import whole_run
+from hynt.runs.run_folder import RunFolder
 from hynt.training.resolve_settings import SettingsRequest
 
 SCHEMA = pa.schema(

@@ -35,7 +35,7 @@ from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import POSITION_GROUPS, components, position_group
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
 from hynt.graph.vocabulary import Floats, Ids, Vocabulary, spread
-from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs import WEIGHTS
 from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun
 from hynt.runs.scoring import ReadTile, SaidNumbers, read_tiles

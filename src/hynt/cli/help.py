@@ -20,6 +20,7 @@ from typing import Any
 import typer
 
 from hynt.files import MANIFEST_NAME
+from hynt.runs import WEIGHTS
 
 _COLUMN = 26
 """Where the words about an option begin, at the latest."""
@@ -119,7 +120,6 @@ def _first_sentence(text: str | None) -> str:
 
 
 _PRESETS = Path(__file__).parents[1] / "training" / "presets"
-_WEIGHTS = "weights.safetensors"  # as `hynt.runs.run_folder` names them, which needs torch
 _DEPTH, _MOST = 2, 500
 """How many folders deep graphs and runs are looked for, and in how many folders."""
 
@@ -184,5 +184,5 @@ def _folders(begun: str, *, graphs: bool, runs: bool) -> Iterator[str]:
             path = os.path.join(where, name)  # noqa: PTH118
             if not Path(path, MANIFEST_NAME).is_file():
                 waiting += [(path, depth + 1)] if depth + 1 < _DEPTH else []
-            elif runs if Path(path, _WEIGHTS).exists() else graphs:
+            elif runs if Path(path, WEIGHTS).exists() else graphs:
                 yield path

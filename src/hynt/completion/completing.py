@@ -38,7 +38,7 @@ from hynt.errors import UsageError
 from hynt.files import WorkFolder, flush, sha256_of, whole_file, writing
 from hynt.graph.content_hash import graph_fingerprints
 from hynt.progress import SILENT, Progress
-from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs import WEIGHTS
 
 _FILE = "parquet"
 _GO_ON = "Make room or choose another place; with --resume the job goes on where it stopped."

@@ -47,10 +47,10 @@ class RecordedRun(Predictor):
         >>> run.history()[0]["epoch"]
         1
         """
+        from hynt.runs import RECORD
         from hynt.runs.place import read_record
-        from hynt.runs.run_folder import METRICS
 
-        return read_record(self.path / METRICS)
+        return read_record(self.path / RECORD)
 
     def _as_trained(self, verb: str) -> Self:
         """The run over the graph that it was trained on: this one, or the same before any update."""

@@ -230,7 +230,7 @@ def _settings_and_weights(
     path: Path, request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu: bool
 ) -> tuple[RunSettings, Path]:
     """What a run has that training is to start from; relations that the graph lacks lose their log scale with it."""
-    from hynt.runs.checkpoint import WEIGHTS
+    from hynt.runs import WEIGHTS
     from hynt.runs.place import whole_run
     from hynt.runs.run_folder import RunFolder
     from hynt.training.resolve_settings import resumed_settings
@@ -247,7 +247,7 @@ def _settings_and_weights(
 
 
 def _reopened(folder: Path, request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu: bool) -> RunFolder:
-    from hynt.runs.checkpoint import WEIGHTS
+    from hynt.runs import WEIGHTS
     from hynt.runs.place import check_is_run, whole_run
     from hynt.runs.run_folder import RunFolder, refuse_changes
     from hynt.training.resolve_settings import resumed_settings

@@ -26,8 +26,9 @@ from hynt.config import from_mapping, to_mapping
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.files import MANIFEST_NAME, RESTORE, check_hash, hashes, index_text, new_folder, read_index, read_json
 from hynt.progress import SILENT, Progress
+from hynt.runs import WEIGHTS
 
-WEIGHTS, OPTIMISER, PROGRESS = "weights.safetensors", "optimiser.safetensors", "progress.json"
+OPTIMISER, PROGRESS = "optimiser.safetensors", "progress.json"
 _NAME = re.compile(r"\d+-\d{6,}-\d{6,}\Z")
 
 

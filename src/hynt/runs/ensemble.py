@@ -26,9 +26,9 @@ from hynt.files import index_text, read_index
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model
-from hynt.runs.checkpoint import WEIGHTS, fill_tensors, save_tensors, weights_of
+from hynt.runs import SCALING, WEIGHTS
+from hynt.runs.checkpoint import fill_tensors, save_tensors, weights_of
 from hynt.runs.model_choice import ENSEMBLE, EnsembleSettings, no_larger_than, package_of, settings_class_of_run
-from hynt.runs.place import SCALING
 from hynt.runs.run_folder import COMBINATION, MEANS, MEMBERS, RunFolder, means_text
 from hynt.runs.settings import RunSettings, settings_class
 from hynt.runs.training_data import training_data, training_table

@@ -25,6 +25,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.errors import DataError, UsageError
 from hynt.limits import MODEL_MEMORY
 from hynt.models.registry import MODELS, build, offered_models
+from hynt.runs import CONFIG
 from hynt.runs.settings import RunSettings, settings_class
 
 ENSEMBLE = "ensemble"
@@ -110,7 +111,7 @@ def no_larger_than(weights: Path) -> Iterator[None]:
     except (RuntimeError, OverflowError) as problem:
         raise DataError(
             f"no model can be made by these settings: {problem}.",
-            where=str(weights.parent / "config.toml"),
+            where=str(weights.parent / CONFIG),
             advice="Get the run again from where it came, or ask whoever made it.",
         ) from None
     finally:
@@ -143,6 +144,6 @@ class _Allocations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def _out_of_proportion(weights: Path, asked: str, there: str) -> DataError:
     return DataError(
         f"the settings ask for {asked}, and the weights have {there}: they are not of this run.",
-        where=str(weights.parent / "config.toml"),
+        where=str(weights.parent / CONFIG),
         advice="Get the run again from where it came, or ask whoever made it.",
     )

@@ -23,8 +23,8 @@ from hynt.graph.number_summary import PossibleNumbers, sorted_numbers
 from hynt.graph.seen_values import UsualQualifiers
 from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model, Part
+from hynt.runs import WEIGHTS
 from hynt.runs.checkpoint import (
-    WEIGHTS,
     BestValidation,
     TrainingState,
     checkpoint_name,

@@ -18,8 +18,8 @@ from hynt.files import MANIFEST_NAME, RESTORE, Unwritable, check_hash, check_reg
 from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, graph_folder, is_graph, load_graph
+from hynt.runs import READS
 
-READS = "reads.json"
 _MOST = 1e12
 """Epochs and seconds that no training takes."""
 
@@ -82,7 +82,7 @@ _MAKE = "Make one with: hynt train GRAPH --out RUN."
 # A run and its graph, opened and checked without torch: a name that nobody knows is refused at once, not after seconds
 # of loading.
 
-SCHEMA_VERSION, SCALING = 1, "scaling.json"
+SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)

@@ -50,17 +50,17 @@ from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import save_graph
 from hynt.models.combination import Weights
-from hynt.runs.checkpoint import WEIGHTS, task_weights
+from hynt.runs import CONFIG, READS, RECORD, SCALING, WEIGHTS
+from hynt.runs.checkpoint import task_weights
 from hynt.runs.model_choice import package_of, settings_class_of_run
-from hynt.runs.place import READS, SCALING, SCHEMA_VERSION, SavedRun, read_counts
+from hynt.runs.place import SCHEMA_VERSION, SavedRun, read_counts
 from hynt.runs.settings import RunSettings, differences
 
 LARGEST_EMBEDDED = 50 * 2**20
 """In bytes: a saved graph up to this size is kept inside the run."""
 
-CONFIG, ENVIRONMENT, MEANS = "config.toml", "environment.json", "means.json"
-METRICS, GRAPH, CHECKPOINTS = "metrics.jsonl", "graph", "checkpoints"
-COMBINATION, MEMBERS = "combination.json", "members.json"
+ENVIRONMENT, MEANS, COMBINATION, MEMBERS = "environment.json", "means.json", "combination.json", "members.json"
+GRAPH, CHECKPOINTS = "graph", "checkpoints"
 START = "start.safetensors"
 """The weights that training starts from, where they are another run's; gone when it is over."""
 
@@ -92,7 +92,7 @@ class RunFolder(SavedRun):
             (staging / SCALING).write_text(scales + "\n", encoding="utf-8", newline="\n")
             words = json.dumps(environment, indent=2, ensure_ascii=False, sort_keys=True)
             (staging / ENVIRONMENT).write_text(words + "\n", encoding="utf-8", newline="\n")
-            (staging / METRICS).touch()
+            (staging / RECORD).touch()
             (staging / READS).write_text(index_text({"valid": 0, "test": 0}), encoding="utf-8")
             where = _place_graph(graph, staging, path, graph_source)
             if weights is not None:
@@ -120,7 +120,7 @@ class RunFolder(SavedRun):
 
     @property
     def metrics(self) -> Path:
-        return self.path / METRICS
+        return self.path / RECORD
 
     def settings(self) -> RunSettings:
         """The settings it was made with."""

@@ -22,8 +22,9 @@ import pyarrow.parquet as parquet
 from hynt.errors import DataError, UsageError
 from hynt.files import RESTORE, hashes
 from hynt.graph.knowledge_graph import Manifest, read_manifest
+from hynt.runs import CONFIG
 from hynt.runs.place import read_record
-from hynt.runs.run_folder import CONFIG, RunFolder
+from hynt.runs.run_folder import RunFolder
 
 HUB_LICENCES = (
     "apache-2.0",

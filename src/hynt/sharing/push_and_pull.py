@@ -37,17 +37,17 @@ from hynt.files import (
 )
 from hynt.graph.splitting import SPLITS
 from hynt.models.contract import Part
-from hynt.runs.checkpoint import WEIGHTS, task_weights
+from hynt.runs import CONFIG, READS, RECORD, SCALING, WEIGHTS
+from hynt.runs.checkpoint import task_weights
 from hynt.runs.opening import load_run
-from hynt.runs.place import READS, SCALING
-from hynt.runs.run_folder import COMBINATION, CONFIG, ENVIRONMENT, GRAPH, MEANS, MEMBERS, METRICS, RunFolder
+from hynt.runs.run_folder import COMBINATION, ENVIRONMENT, GRAPH, MEANS, MEMBERS, RunFolder
 from hynt.sharing.cards import CROISSANT, CardFacts, card_facts, card_text, croissant_text
 
 LIST, CARD = "hynt-run.json", "README.md"
 NEEDED = (MANIFEST_NAME, CONFIG, SCALING, ENVIRONMENT, WEIGHTS)
 NAMES = (
     *NEEDED,
-    METRICS,
+    RECORD,
     READS,
     CALIBRATION,
     EXAMPLES,

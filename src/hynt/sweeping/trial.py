@@ -20,6 +20,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.kernels.device import chosen_device
 from hynt.progress import Progress
+from hynt.runs import RECORD
 from hynt.runs.checkpoint import EpochRecord, Interrupted, ValidationRecord, Watcher
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.run_folder import RunFolder
@@ -227,6 +228,6 @@ class TrialRunner:
         return next(found for found in self.trials_so_far() if found.number == trial.number)
 
     def _keep_metrics(self, folder: Path) -> None:
-        if (folder / "metrics.jsonl").exists():
-            (folder / "metrics.jsonl").replace(folder.with_suffix(".jsonl"))
+        if (folder / RECORD).exists():
+            (folder / RECORD).replace(folder.with_suffix(".jsonl"))
         shutil.rmtree(folder, ignore_errors=True)

@@ -36,15 +36,8 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.contract import Model
 from hynt.objectives.streams import Phase
-from hynt.runs.checkpoint import (
-    OPTIMISER,
-    WEIGHTS,
-    EpochRecord,
-    TrainingState,
-    ValidationRecord,
-    fill_tensors,
-    weights_of,
-)
+from hynt.runs import WEIGHTS
+from hynt.runs.checkpoint import OPTIMISER, EpochRecord, TrainingState, ValidationRecord, fill_tensors, weights_of
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.opening import new_model
 from hynt.runs.settings import Optimiser, RunSettings

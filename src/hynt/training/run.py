@@ -28,8 +28,8 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.leftovers import only_writer
 from hynt.models.registry import MODELS
+from hynt.runs import WEIGHTS
 from hynt.runs.checkpoint import (
-    WEIGHTS,
     EpochRecord,
     TrainingState,
     ValidationRecord,

@@ -32,7 +32,7 @@ from hynt.graph.known_answers import AnswerLists
 from hynt.graph.sentences import Sentences
 from hynt.graph.vocabulary import Floats, Ids
 from hynt.reporting.report.trust import SCHEMA_VERSION, Measurements, kept_measurements, measurements_path
-from hynt.runs.checkpoint import WEIGHTS
+from hynt.runs import WEIGHTS
 from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run

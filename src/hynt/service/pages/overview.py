@@ -19,6 +19,7 @@ from hynt.reporting.charts_svg import Marked, Plot, spread_chart
 from hynt.reporting.report.metrics import METRICS, SCOPES, TITLES, WORDS, headlines, metrics_section
 from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, shown_as_kept, trust_section
 from hynt.reporting.scales import Scale
+from hynt.runs import RECORD, WEIGHTS
 from hynt.runs.place import is_packaged, read_counts, read_record
 from hynt.service.pages.answers import is_log
 from hynt.service.pages.questions import MOST_QUALIFIERS, AskedForm, address, written_value
@@ -201,14 +202,12 @@ def question_about(fact: Mapping[str, Any]) -> AskedForm:
 
 
 SPLITS = ("test", "valid")
-_WEIGHTS, _RECORD = "weights.safetensors", "metrics.jsonl"
-"""As `hynt.runs.run_folder` names them, which needs torch."""
 
 
 def measured_of(run: Path) -> tuple[Measurements | None, str]:
     """The figures kept in a run, those of test before those of valid, and why there are none where there are none."""
     try:
-        weights = read_index(run / MANIFEST_NAME).get("files", {}).get(_WEIGHTS)
+        weights = read_index(run / MANIFEST_NAME).get("files", {}).get(WEIGHTS)
         for split in SPLITS:
             found = kept_measurements(run, split, weights)
             if found is not None:
@@ -226,7 +225,7 @@ def measured_of(run: Path) -> tuple[Measurements | None, str]:
 def validated_of(run: Path) -> dict[str, Any] | None:
     """What the run's weights reached on the validation split while it was trained; None where nothing was written."""
     try:
-        validations = [line for line in read_record(run / _RECORD) if line.get("validation")]
+        validations = [line for line in read_record(run / RECORD) if line.get("validation")]
         if not validations:
             return None
         chosen = next((line for line in reversed(validations) if line.get("best")), validations[-1])
