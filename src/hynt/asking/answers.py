@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hynt.graph.sentences import format_estimate
 from hynt.graph.units.conversion import display_of, with_display
+from hynt.names import plural
 from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ class Answers(Table):
             ]
             headings = ["rank", self.kind, *ids, "probability", "status"]
             parts.append(table(headings, rows, numbers=(0, 2 + len(ids))))
-            parts.append(quiet(f"of {self.candidates:,} candidate{'' if self.candidates == 1 else 's'}{in_view(self)}"))
+            parts.append(quiet(f"of {plural(self.candidates, 'candidate')}{in_view(self)}"))
         return box(self.question, *parts, quiet(*self.notes))
 
     def _numbers(self) -> list[NumberAnswer]:
@@ -318,7 +319,7 @@ def told_of_guesses(answers: Answers, shown: int = 0) -> str:
         return ""
     first = f"the first of them {left[0].name} ({left[0].probability:.3f})"
     below = f"below probability {NEW_FROM:g}{in_view(answers)}"
-    return f"{len(left):,} guess{'' if len(left) == 1 else 'es'} {below}: {first}"
+    return f"{plural(len(left), 'guess', 'guesses')} {below}: {first}"
 
 
 def in_view(answers: Answers) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from hynt.cli.options import AsOf, OnGraph, QuestionOptions, RunArgument, ScoringDevice, opened_run, with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, print_table
+from hynt.names import plural
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -75,8 +76,7 @@ def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
     folded = "" if whole else told_of_guesses(answers, guesses)
     if folded:
         console.print(f"  {visible(folded)}; --top 10 shows them", style="dim", soft_wrap=True)
-    count = f"{answers.candidates:,} candidate{'' if answers.candidates == 1 else 's'}"
-    console.print(f"  of {count}{in_view(answers) if shown else ''}", style="dim")
+    console.print(f"  of {plural(answers.candidates, 'candidate')}{in_view(answers) if shown else ''}", style="dim")
 
 
 def _print_number(console: Console, answer: NumberAnswer) -> None:

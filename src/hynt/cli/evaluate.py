@@ -136,12 +136,13 @@ def calibrate(
 
 
 def _print_calibration(console: Console, report: CalibrationReport) -> None:
+    from hynt.front.evaluating import CALIBRATION
+
     found, measured = report["calibration"], report.to_dict().get("measured")
     if not report.calibrated:
         console.print(f"not calibrated: {found['reason']}")
         return
-    columns = ("task", "split", "temperature", "calibration error before", "after", "questions")
-    print_table(console, columns, report.rows())
+    print_table(console, CALIBRATION, report.rows())
     if "number" in found:
         own = sum("0.9" in entry["own"] for entry in found["number"].values())
         console.print(f"intervals: {own} of {len(found['number'])} relations have their own at 90%, the others share")

@@ -25,6 +25,7 @@ from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.registry import MODELS
+from hynt.names import plural
 from hynt.progress import Progress, duration
 from hynt.runs.checkpoint import EpochRecord, Interrupted, TrainingProgress, ValidationRecord
 from hynt.training.resolve_settings import PRESETS
@@ -123,7 +124,7 @@ class Comparison:
                 continue
             rows.append(row)
             count, planned = row["epochs"], row["schedule_epochs"]
-            epochs = f"{count:,} epoch{'' if count == 1 else 's'} ({planned:,} in its own schedule)"
+            epochs = f"{plural(count, 'epoch')} ({planned:,} in its own schedule)"
             progress.say(f"{news.name}: done, {epochs} in {duration(row['train_seconds'])}")
             if stopper.asked:
                 raise Interrupted(f"the comparison was stopped after {trial.model}.")

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hynt.names import plural
+
 RANKED = ("mrr", "hits@1", "hits@3", "hits@10")  # a table for 80 columns; the mean rank is in the JSON
 NUMBER = ("vs_median", "rmse", "mae")
 WORDS = {
@@ -44,7 +46,7 @@ def headline(result: Found) -> str:
     """What was asked, by which protocol."""
     protocol = result["protocol"]
     logs = len(protocol.get("log_relations", ()))
-    by_logs = f" ({logs} relation{'' if logs == 1 else 's'} by logarithms)" if logs else ""
+    by_logs = f" ({plural(logs, 'relation')} by logarithms)" if logs else ""
     own = ", ".join(f"{task} {epoch}" for task, epoch in protocol.get("epochs_of_tasks", {}).items())
     return (
         f"{protocol['model']} on {protocol['graph'] or 'the graph'}, {protocol['split']} split; trained on "

@@ -220,6 +220,9 @@ def breakdowns_of(found: Evaluation, loaded: LoadedRun, groupings: Sequence[str]
     }
 
 
+CALIBRATION = ("task", "split", "temperature", "calibration error before", "after", "questions")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationReport(FoundValues):
     """What was fitted on the validation split (`calibration`), and what was measured on another (`measured`)."""
@@ -230,7 +233,7 @@ class CalibrationReport(FoundValues):
         return bool(self.found["calibration"]["calibrated"])
 
     def rows(self) -> list[list[str]]:
-        """Task, split, temperature, calibration error before and after, and questions, as text."""
+        """The columns of `CALIBRATION`, as text."""
         fitted, measured = self.found["calibration"], self.found.get("measured")
         found = []
         for task in ("link", "relation"):
@@ -250,8 +253,7 @@ class CalibrationReport(FoundValues):
     def _repr_html_(self) -> str:
         if not self.calibrated:
             return box("not calibrated", quiet(self.found["calibration"]["reason"]))
-        columns = ["task", "split", "temperature", "calibration error before", "after", "questions"]
-        return box("calibration", table(columns, self.rows(), numbers=range(2, 6)))
+        return box("calibration", table(CALIBRATION, self.rows(), numbers=range(2, 6)))
 
 
 def _measured(run: Predictor, split: str) -> dict[str, Any]:

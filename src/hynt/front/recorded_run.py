@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from hynt.asking.predictor import Predictor
 from hynt.errors import UsageError
 from hynt.markup import shown
+from hynt.names import plural
 from hynt.results import box, pairs
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class RecordedRun(Predictor):
         if "training" not in self.manifest:
             return "not finished"
         epochs = max((line["epoch"] for line in self.history() if "loss" in line), default=0)
-        return f"{epochs:,} epoch{'' if epochs == 1 else 's'}, finished" if epochs else "finished"
+        return f"{plural(epochs, 'epoch')}, finished" if epochs else "finished"
 
     @property
     def _place(self) -> str:

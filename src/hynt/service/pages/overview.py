@@ -15,6 +15,7 @@ from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_difference, format_moment, format_quantity
 from hynt.graph.units.conversion import with_display
 from hynt.markup import Column, Markup, Row, RowGroup, element, joined, table
+from hynt.names import plural
 from hynt.reporting.charts_svg import Marked, Plot, spread_chart
 from hynt.reporting.report.metrics import METRICS, SCOPES, TITLES, WORDS, headlines, metrics_section
 from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, shown_as_kept, trust_section
@@ -163,7 +164,7 @@ def quality_of(measured: Measurements | None, relation: str) -> list[dict[str, A
             if row["group"] == relation:
                 metrics = [(WORDS[one], f"{row[one]:.3f}") for one in METRICS[task] if row.get(one) is not None]
                 told = _number_told(measured or {}, row) if task == "number" else _ranks_told(row)
-                times = f"{row['count']:,.0f} time{'' if row['count'] == 1 else 's'} {_ASKED[task]}, "
+                times = f"{plural(int(row['count']), 'time')} {_ASKED[task]}, "
                 found.append({"told": f"{times}{told}.", "asked": _ASKED[task], "metrics": metrics})
     return found
 
