@@ -10,7 +10,8 @@ and rows are made of what there is. Validation on a sample of facts chooses the 
 
 `--graph` may be said several times, and so may `--job "graph=FOLDER models=a,b seconds=50 tasks=link"`, which overrides
 the options of the same names; `set=key=value;key=value` and `name=…` are for that job alone. `seconds=whole` runs the
-schedule out. `--evidence` adds to each row what papers leave out. `--models` takes names, `MODEL:PRESET`, and `all`.
+schedule out. `--evidence` adds to each row what papers leave out. `--models` takes names, `MODEL:PRESET`, `all`,
+and `trivial` for trivial rows alone.
 `--set MODEL:key=value` changes a setting of one model, `--set key=value` of all.
 
 `--search N` tries N settings of the model's grid in the paper first, on validation and in as much time as the row then
@@ -38,6 +39,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.result_file import ResultFile, Row, device_words, read_results, row_of_trial, this_commit
+
+TRIVIAL = "trivial"
+"""Among models: the rows that every graph gets, which nothing is trained for."""
 
 LAST_LINES = 25
 OF_A_JOB = ("graph", "models", "seconds", "tasks", "test_facts", "search", "fill", "set", "name")
@@ -120,7 +124,7 @@ def said(text: str) -> None:
 
 
 def chosen_models(names: str) -> list[tuple[str, str | None]]:
-    """(model, preset) of each; `all` is every model that learns by steps."""
+    """(model, preset) of each; `all` is every model that learns by steps, `trivial` none but the trivial rows."""
     from hynt.models.registry import MODELS
 
     found: list[tuple[str, str | None]] = []
@@ -129,7 +133,8 @@ def chosen_models(names: str) -> list[tuple[str, str | None]]:
             found += [(model, None) for model, entry in MODELS.items() if entry.learns]
             continue
         model, _, preset = name.partition(":")
-        MODELS.get(model)
+        if name != TRIVIAL:
+            MODELS.get(model)
         found.append((model, preset or None))
     return found
 
@@ -292,10 +297,12 @@ class Reproduction:
     def _trivial(self) -> None:
         """Trivial rows of each graph, in processes of their own."""
         of_data = [change for change in self.given.set if change.startswith(("scale_on=", "train_on="))]
-        for graph in {work.graph: None for work in self.waiting}:
+        graphs = {work.graph: None for work in self.waiting}
+        self.waiting = [work for work in self.waiting if work.model != TRIVIAL]  # asked for or not, they are made
+        for graph in graphs:
             if self.result.row(f"{Path(graph).name} frequency") is None:
                 self.waiting.insert(
-                    0, Work(graph, "trivial", None, 0, self.given.tasks, of_data, 0, 1, self.given.device, False, 0)
+                    0, Work(graph, TRIVIAL, None, 0, self.given.tasks, of_data, 0, 1, self.given.device, False, 0)
                 )
 
     def _begin(self, work: Work) -> None:
@@ -335,12 +342,12 @@ class Reproduction:
     def _keep(self, work: Work, row: dict[str, Any]) -> None:
         graph, device = Path(work.graph).name, device_words(row.pop("environment"))
         more: dict[str, Any] = {"fingerprint": row.pop("fingerprint"), "commit": this_commit()}
-        trials = row if work.model == "trivial" else {work.model: row}
+        trials = row if work.model == TRIVIAL else {work.model: row}
         for model, trial in trials.items():
-            name = f"{graph} {model}" if work.model == "trivial" else work.name
+            name = f"{graph} {model}" if work.model == TRIVIAL else work.name
             made = row_of_trial(trial, name, graph, device, commands=[work.command], **more)
             self.result = self.result.with_row(made)
-        if work.model == "trivial":
+        if work.model == TRIVIAL:
             return
         test = row["test"]["realistic"]
         words = [f"{task} {next(iter(scope['all'].values()))}" for task, scope in test.items()]

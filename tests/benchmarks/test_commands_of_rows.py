@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from benchmarks.device import Job
+from benchmarks.reproduce import work_list
 from benchmarks.result_file import RAW, read_results
 from hynt.cli.application import app
 from hynt.training.resolve_settings import PRESETS
@@ -51,6 +52,8 @@ def understood(monkeypatch):
             runpy.run_path(str(place / "__main__.py" if place.is_dir() else f"{place}.py"), run_name="__main__")
         if module == "benchmarks.device":
             assert [Job(text) for text in given.value.args[0].jobs]
+        elif module == "benchmarks.reproduce":
+            assert work_list(given.value.args[0])
 
     return asked
 
@@ -64,7 +67,9 @@ def test_every_command_can_be_given(understood, capsys):
     for file, row in every_row():
         for command in row.commands:
             for part in re.split(r"; | && ", command):
-                options = tuple(re.findall(r"(?:^| )(-m \S+|--?[a-z][\w-]*|\w+\.py|[a-z]+=|hynt \w+ \w*)", part))
+                options = tuple(
+                    re.findall(r"(?:^| )(-m \S+|--models \S+|--?[a-z][\w-]*|\w+\.py|[a-z]+=|hynt \w+ \w*)", part)
+                )
                 found.setdefault(options, (part, f"{file}: {row.name}"))
     assert len(found) > 50
     wrong = []
