@@ -93,8 +93,8 @@ class FactFile:
 
     def __iter__(self) -> Iterator[Fact]:
         from hynt.formats.inference import infer_format
-        from hynt.formats.parts import find_parts
         from hynt.formats.registry import get_format
+        from hynt.formats.source_files import source_files
 
         report = self._report
         if not self.path.exists():
@@ -103,7 +103,7 @@ class FactFile:
             )
         with self._importing():
             chosen = get_format(self._format) if self._format else infer_format(self.path)
-            for part in find_parts(self.path, chosen):
+            for part in source_files(self.path, chosen):
                 for fact in chosen.read(part.path, ReadOptions(), report):
                     self._places.append(report.where)
                     yield fact

@@ -22,7 +22,7 @@ from hynt.creation.sources.source import PART_TABLES, DumpSource
 from hynt.errors import DataError
 from hynt.files import WorkFolder, whole_file
 from hynt.formats.opening import unreadable
-from hynt.formats.parts import COMPRESSION_SUFFIXES, bare_name, natural_order
+from hynt.formats.source_files import COMPRESSION_SUFFIXES, bare_name, natural_order
 
 RANGE_BYTES = 1 << 30
 _SAMPLE_BYTES = 1 << 16

@@ -17,7 +17,7 @@ from hynt.errors import DataError, RecordProblem
 from hynt.formats.csv_columns import ColumnKind, FileColumns, NameColumn, ValueColumn, choose_delimiter, read_header
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import text_lines
-from hynt.formats.parts import bare_name
+from hynt.formats.source_files import bare_name
 from hynt.formats.values import check_name, parse_number, read_written_date, shortened
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_lines
 from hynt.formats.opening import read_object, text_lines
-from hynt.formats.parts import bare_name
+from hynt.formats.source_files import bare_name
 from hynt.formats.values import as_description, check_name, shortened
 from hynt.graph.storage import is_graph, saved_names
 from hynt.graph.units.conversion import display_of, with_display

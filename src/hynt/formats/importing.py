@@ -19,8 +19,8 @@ from hynt.formats.declarations import Declarations, labels_without_use, read_dec
 from hynt.formats.format import EVERYWHERE, Format, ReadOptions, ReadReport, UnitRule, changed_options
 from hynt.formats.inference import files_beside, infer_format
 from hynt.formats.outcome import AUTO, counts_of, hints_at, hints_at_extremes, looked_at, outcome_of, unmarked_in
-from hynt.formats.parts import SourceFile, find_parts, title_of, with_train_file
 from hynt.formats.registry import differences, get_format, places_of, published
+from hynt.formats.source_files import SourceFile, source_files, title_of, with_train_file
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
 from hynt.graph.encoding import MixedRelations
 from hynt.graph.fact import Fact, Value
@@ -326,7 +326,7 @@ def _sources(paths: Sequence[Path], format_name: str, options: ImportOptions) ->
     found: list[_Source] = []
     for path, name in zip(paths, names * (len(paths) if len(names) == 1 else 1), strict=True):
         chosen = get_format(name)
-        parts = find_parts(path, chosen)
+        parts = source_files(path, chosen)
         if options.train_file and not found:
             parts = with_train_file(path, parts, options.train_file)
         labels = {} if found else {"entity_labels": options.entity_labels, "relation_labels": options.relation_labels}

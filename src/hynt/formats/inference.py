@@ -17,9 +17,9 @@ from hynt.formats.csv_columns import ENDS, RELATIONS
 from hynt.formats.format import EVERYWHERE, FileBeside, Format, ReadOptions, ReadReport, changed_options
 from hynt.formats.hynt import read_back
 from hynt.formats.opening import open_bytes
-from hynt.formats.parts import SIDECAR_STEMS, bare_name, mode_of, split_of
 from hynt.formats.plain import is_time, split_cells
 from hynt.formats.registry import FORMATS
+from hynt.formats.source_files import SIDECAR_STEMS, bare_name, mode_of, split_of
 from hynt.formats.values import looks_like_number, shortened
 from hynt.graph.fact import Number
 from hynt.graph.storage import is_graph

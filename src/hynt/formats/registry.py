@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hynt.errors import DataError, UsageError
 from hynt.formats.format import FactReader, Format, ReadOptions, ReadReport, Writer
-from hynt.formats.parts import bare_name, split_of
+from hynt.formats.source_files import bare_name, split_of
 from hynt.graph.fact import Fact
 from hynt.names import advice_on
 

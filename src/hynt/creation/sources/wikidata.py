@@ -42,7 +42,7 @@ from hynt.creation.sources.wikidata_json import (
     with_subclasses,
 )
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.parts import bare_name
+from hynt.formats.source_files import bare_name
 from hynt.formats.values import as_description, check_name
 
 _ITEM = b'{"type":"item","id":"'  # how lines of dumps start, so that foreign ones are told by their first bytes

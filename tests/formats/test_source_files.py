@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hynt.errors import DataError, UsageError
-from hynt.formats.parts import find_parts, title_of
 from hynt.formats.registry import FORMATS, get_format
+from hynt.formats.source_files import source_files, title_of
 
 
 def fill(folder, *names):
@@ -16,7 +16,7 @@ def fill(folder, *names):
 
 
 def parts(folder, format_name="hynt"):
-    return [(part.path.name, part.split) for part in find_parts(folder, get_format(format_name))]
+    return [(part.path.name, part.split) for part in source_files(folder, get_format(format_name))]
 
 
 def test_a_file_is_one_part_whatever_its_name(tmp_path):

@@ -39,7 +39,7 @@ class SourceFile(NamedTuple):
     split: str | None
 
 
-def find_parts(source: Path, format: Format) -> list[SourceFile]:  # noqa: A002 - the word users know it by
+def source_files(source: Path, format: Format) -> list[SourceFile]:  # noqa: A002 - the word users know it by
     """The files of a source: itself, or in a folder its split files, or else every file with the format's suffix."""
     mode = mode_of(source)
     if stat.S_ISREG(mode):
