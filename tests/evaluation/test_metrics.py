@@ -244,6 +244,7 @@ def test_per_question_results_are_written_with_their_protocol(tmp_path):
 
 def test_tasks_are_checked():
     assert checked_tasks(["number", "link", "link"]) == ("link", "number")
+    assert checked_tasks("number, link,") == ("link", "number")
     with pytest.raises(UsageError, match="unknown task 'links'"):
         checked_tasks(["links"])
     with pytest.raises(UsageError, match="no task was given"):

@@ -38,9 +38,11 @@ AccountScope: TypeAlias = Literal["triplet", "all"]
 SCOPES: tuple[AccountScope, ...] = get_args(AccountScope)
 
 
-def checked_tasks(names: Iterable[str]) -> tuple[TaskName, ...]:
-    """These tasks in their usual order, each once; an unknown name is a `UsageError`."""
-    given = list(names)
+def checked_tasks(names: str | Iterable[str]) -> tuple[TaskName, ...]:
+    """These tasks, as a list or with commas between them, in their usual order, each once; an unknown name is a
+    `UsageError`.
+    """
+    given = [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else list(names)
     for name in given:
         if name not in TASKS:
             raise UsageError(f"unknown task {name!r}.", where="task", advice=advice_on(name, list(TASKS)))

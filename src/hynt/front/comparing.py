@@ -114,7 +114,7 @@ def compare(
 
     with located("models"):
         names = model_names(models if isinstance(models, str) else ",".join(models))
-    asked = checked_tasks(tasks.split(",") if isinstance(tasks, str) else tasks)
+    asked = checked_tasks(tasks)
     target = chosen_device(device)
     loaded, source = opened_graph(graph)
     _check_splits(loaded)

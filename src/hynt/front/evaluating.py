@@ -20,9 +20,11 @@ from hynt.results import FoundValues, Table, arrow_table, box, quiet, table, tex
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import torch
 
+    from hynt.distributed.worker_group import SingleProcess
     from hynt.evaluation.evaluator import Evaluator
-    from hynt.evaluation.metrics import Ties
+    from hynt.evaluation.metrics import TaskName, Ties
     from hynt.evaluation.results import Evaluation
     from hynt.front.run import Run
     from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -112,43 +114,48 @@ def _shuffled(loaded: LoadedRun, run: Predictor) -> LoadedRun:
     return load_run(run.saved, run.device, shuffle_literals=True)
 
 
-def _refuse_another_graph(loaded: LoadedRun, rival: LoadedRun) -> None:
+def _rival(run: Predictor, loaded: LoadedRun, compare: Run | str | os.PathLike[str], split: str) -> LoadedRun:
+    """The other run, which may be asked about this split too; refused before a split is read."""
     from hynt.graph.content_hash import graph_differences
 
+    rival = _opened(compare if isinstance(compare, Predictor) else Predictor(compare, run.device.type), split)
     differ = graph_differences(*(one.run.manifest["graph"]["fingerprints"] for one in (loaded, rival)))
     if differ:
         what = f"the two runs have different graphs ({'; '.join(differ)})."
         raise UsageError(what, where="compare", advice="Compare runs on one graph.")
+    return rival
 
 
-def _evaluator(
-    loaded: LoadedRun,
-    split: str,
-    tasks: Any,
-    ties: Ties,
-    run: Predictor,
-    type_constrained: bool,
-    without_duplicates: bool,
-    workers: Any,
-) -> Evaluator:
-    from hynt.runs.scoring import evaluator_of_run
+@dataclass(frozen=True)
+class _Protocol:
+    """What a run is asked of a split, and how its answers are judged."""
 
-    described = loaded.described()
-    if loaded.home is None:
-        described |= {"reads_of_split": _counted(loaded, split, counts=workers.rank == 0)}
-    else:
-        described |= {"observed_graph": loaded.graph.name, "observed_facts": len(loaded.graph.split("train"))}
-    return evaluator_of_run(
-        loaded,
-        split,
-        run.device,
-        tasks=tasks,
-        ties=ties,
-        type_constrained=type_constrained,
-        described=described,
-        without_duplicates=without_duplicates,
-        workers=workers,
-    )
+    split: str
+    tasks: tuple[TaskName, ...]
+    ties: Ties
+    type_constrained: bool
+    without_duplicates: bool
+
+    def evaluator(self, loaded: LoadedRun, device: torch.device, workers: SingleProcess) -> Evaluator:
+        """Who asks the run; that its split is read is counted here."""
+        from hynt.runs.scoring import evaluator_of_run
+
+        described = loaded.described()
+        if loaded.home is None:
+            described |= {"reads_of_split": _counted(loaded, self.split, counts=workers.rank == 0)}
+        else:
+            described |= {"observed_graph": loaded.graph.name, "observed_facts": len(loaded.graph.split("train"))}
+        return evaluator_of_run(
+            loaded,
+            self.split,
+            device,
+            tasks=self.tasks,
+            ties=self.ties,
+            type_constrained=self.type_constrained,
+            described=described,
+            without_duplicates=self.without_duplicates,
+            workers=workers,
+        )
 
 
 def _counted(loaded: LoadedRun, split: str, *, counts: bool) -> int:
@@ -319,8 +326,7 @@ class Evaluable(RecordedRun):
             if name not in GROUPINGS:
                 what = f"results cannot be broken down by {name!r}."
                 raise UsageError(what, where="breakdown", advice=advice_on(name, GROUPINGS))
-        listed = [name.strip() for name in tasks.split(",") if name.strip()] if isinstance(tasks, str) else list(tasks)
-        wanted = checked_tasks(listed)
+        wanted = checked_tasks(tasks)
         if observed is not None or asked is not None or ("loaded" in run.__dict__ and run.loaded.home is not None):
             if compare is not None or processes > 1:
                 what = "a run that is asked of another graph is evaluated by itself, in one process."
@@ -353,12 +359,9 @@ class Evaluable(RecordedRun):
             if shuffle_literals:
                 loaded = _shuffled(loaded, run)
                 wanted = tuple(task for task in wanted if task != "number")  # their answers would be those of others
-            rival = None
-            if compare is not None:  # refused before a split is read
-                other = compare if isinstance(compare, Predictor) else Predictor(compare, run.device.type)
-                rival = _opened(other, split)
-                _refuse_another_graph(loaded, rival)
-            evaluator = _evaluator(loaded, split, wanted, ties, run, type_constrained, without_duplicates, workers)
+            rival = None if compare is None else _rival(run, loaded, compare, split)
+            protocol = _Protocol(split, wanted, ties, type_constrained, without_duplicates)
+            evaluator = protocol.evaluator(loaded, run.device, workers)
             evaluator = replace(evaluator, shuffle_literals=shuffle_literals)
             with watched(False if workers.rank else progress) as shown:
                 found = evaluator.evaluate(loaded.model, shown.counting("evaluating"))
@@ -370,10 +373,10 @@ class Evaluable(RecordedRun):
             if rival is not None:
                 from hynt.evaluation.bootstrap import compare as compared
 
-                second = _evaluator(rival, split, wanted, ties, run, type_constrained, without_duplicates, workers)
+                other = protocol.evaluator(rival, run.device, workers)
                 with watched(False if workers.rank else progress) as shown:
-                    asking = shown.counting("evaluating the other run")
-                    result["comparison"] = compared(found, second.evaluate(rival.model, asking))
+                    second = other.evaluate(rival.model, shown.counting("evaluating the other run"))
+                result["comparison"] = compared(found, second)
             if workers.rank:
                 return EvaluationReport(result)  # the first process has all answers, and tells
         if questions is not None:
