@@ -214,50 +214,60 @@ def _finish(
     graph: KnowledgeGraph,
     device: torch.device,
 ) -> RunFolder:
-    """Chooses the weights that the run answers with, weighs statistics beside them, and fits the means of numbers on
-    log scales to what it answers.
-    """
-    summary: dict[str, Any] = {"seconds": round(end.seconds, 3)}
-    saved = checkpoints(run.checkpoints)
-    if end.best is not None:
-        summary["best"] = {"epoch": end.best.epoch, "metric": settings.validation.metric, "value": end.best.value}
-    if not saved:  # a model that learns nothing by steps
-        folder = save_checkpoint(run.checkpoints, end, weights_of(model), {})
-    elif end.best is not None and settings.validation.keep_best:
-        folder = run.checkpoints / best_name(end.best)
-    else:
-        folder = saved[-1]
-    progress = read_progress(folder)
-    summary["weights_of_epoch"] = progress.epoch
-    of_tasks: dict[str, Path] = {}
-    if settings.validation.keep_best:
-        metrics, bests = settings.validation.metrics_of_tasks(), end.best_of_tasks
-        summary |= (
-            {
-                "best_of_tasks": {
-                    task: {"epoch": one.epoch}
-                    | ({} if one.value is None else {"metric": metrics[task], "value": one.value})
-                    for task, one in bests.items()
-                }
-            }
-            if bests
-            else {}
-        )
-        places = {task: run.checkpoints / best_name(one) for task, one in bests.items()}
-        of_tasks = {task: place / WEIGHTS for task, place in places.items() if place != folder}
-    texts: dict[str, str] = {}
+    """Chooses the weights that the run answers with, and fits what stands beside them."""
+    if not checkpoints(run.checkpoints):  # a model that learns nothing by steps
+        save_checkpoint(run.checkpoints, end, weights_of(model), {})
+    weights, of_tasks, chosen = _chosen(run, settings, end)
+    beside: dict[str, str] = {}
     if settings.tables == "whole" and validates(settings, graph):
-        scaling = run.scaling(graph)
-        data = training_data(graph, settings, scaling, device)
-        chosen = {Task[task.upper()]: path for task, path in of_tasks.items()}
-        answering = restored(settings, data, device, folder / WEIGHTS, chosen)
-        everything = replace(settings, validation=replace(settings.validation, facts=None))
-        evaluator = evaluator_of(everything, graph, scaling, data.literals, device)
-        if settings.with_statistics:
-            weights = fitted([settings.model_name], [answering], data.facts, evaluator, settings.seed)
-            if weights.groups:
-                texts[COMBINATION] = index_text(weights.to_mapping(graph.vocabulary))
-                answering = combined([answering], data.facts, weights)
-        if scaling.is_log.any():
-            texts[MEANS] = means_text(fitted_means(settings, replace(evaluator, tasks=("number",)), answering), graph)
-    return run.finish(folder / WEIGHTS, summary, of_tasks, texts)
+        beside = _fitted_beside(run, settings, graph, device, weights, of_tasks)
+    return run.finish(weights, {"seconds": round(end.seconds, 3), **chosen}, of_tasks, beside)
+
+
+def _chosen(run: RunFolder, settings: RunSettings, end: TrainingState) -> tuple[Path, dict[str, Path], dict[str, Any]]:
+    """The file of weights that validation chose, or of the last ones; those of tasks that have others; and what the
+    manifest says of them.
+    """
+    validation, folder = settings.validation, checkpoints(run.checkpoints)[-1]
+    told: dict[str, Any] = {}
+    if end.best is not None:
+        told["best"] = {"epoch": end.best.epoch, "metric": validation.metric, "value": end.best.value}
+        if validation.keep_best:
+            folder = run.checkpoints / best_name(end.best)
+    told["weights_of_epoch"] = read_progress(folder).epoch
+    places: dict[str, Path] = {}
+    if validation.keep_best and end.best_of_tasks:
+        metrics = validation.metrics_of_tasks()
+        told["best_of_tasks"] = {
+            task: {"epoch": one.epoch} | ({} if one.value is None else {"metric": metrics[task], "value": one.value})
+            for task, one in end.best_of_tasks.items()
+        }
+        places = {task: run.checkpoints / best_name(one) for task, one in end.best_of_tasks.items()}
+    return folder / WEIGHTS, {task: place / WEIGHTS for task, place in places.items() if place != folder}, told
+
+
+def _fitted_beside(
+    run: RunFolder,
+    settings: RunSettings,
+    graph: KnowledgeGraph,
+    device: torch.device,
+    weights: Path,
+    of_tasks: Mapping[str, Path],
+) -> dict[str, str]:
+    """Files of the run that validation decides: how much statistics count beside the model, and the means of numbers on
+    log scales.
+    """
+    scaling = run.scaling(graph)
+    texts: dict[str, str] = {}
+    data = training_data(graph, settings, scaling, device)
+    answering = restored(settings, data, device, weights, {Task[task.upper()]: one for task, one in of_tasks.items()})
+    everything = replace(settings, validation=replace(settings.validation, facts=None))
+    evaluator = evaluator_of(everything, graph, scaling, data.literals, device)
+    if settings.with_statistics:
+        counts = fitted([settings.model_name], [answering], data.facts, evaluator, settings.seed)
+        if counts.groups:
+            texts[COMBINATION] = index_text(counts.to_mapping(graph.vocabulary))
+            answering = combined([answering], data.facts, counts)
+    if scaling.is_log.any():
+        texts[MEANS] = means_text(fitted_means(settings, replace(evaluator, tasks=("number",)), answering), graph)
+    return texts
