@@ -164,21 +164,20 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumn
     lowered = [name.lower() for name in names]
     pair = next((pair for pair in ENDS if pair[0] in lowered and pair[1] in lowered), ("head", "tail"))
     relation = next((name for name in RELATIONS if name in lowered), "relation")
-    indices = []
-    missing = []
+    found: dict[str, int] = {}
     for role, given, usual in (
         ("head", options.head, pair[0]),
         ("relation", options.relation, relation),
         ("tail", options.tail, pair[1]),
     ):
         if role == "relation" and options.relation_name:
-            indices.append(-1)
-        elif given:
-            indices.append(_place(given, names, f"--{role}", path))
+            continue
+        if given:
+            found[role] = _place(given, names, f"--{role}", path)
         elif usual in lowered:
-            indices.append(lowered.index(usual))
-        else:
-            missing.append(role)
+            found[role] = lowered.index(usual)
+    roles = ("head", "tail") if options.relation_name else ("head", "relation", "tail")
+    missing = [role for role in roles if role not in found]
     if missing:
         raise DataError(
             f"no column for the {' and the '.join(missing)} in the header: {', '.join(names)[:200]}.",
@@ -186,18 +185,19 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumn
             advice="Name the columns with --head, --relation and --tail; or say --relation-name NAME for one relation, "
             "or --wide --head COLUMN where the columns are relations.",
         )
-    for index in indices[:2]:
-        if index >= 0 and _asked(names[index], options):
+    for role in roles[:-1]:
+        name = names[found[role]]
+        if _asked(name, options):
             raise UsageError(
-                f"the column {names[index]!r} holds heads or relations, which are never numbers.",
+                f"the column {name!r} holds heads or relations, which are never numbers.",
                 where="--numeric",
                 advice="Name the tail, other columns, or relations whose tail is a number.",
             )
-    unit = next((index for index, name in enumerate(lowered) if name == UNIT and index not in indices), None)
-    taken = {*indices, unit}
+    unit = next((index for index, name in enumerate(lowered) if name == UNIT and index not in found.values()), None)
+    taken = {*found.values(), unit}
     columns = [_column(index, name, options) for index, name in enumerate(names) if index not in taken and name]
-    tail_kind = _asked(names[indices[2]], options) or "entity"
-    head, between, tail = (None if index < 0 else NameColumn(index) for index in indices)
+    tail_kind = _asked(names[found["tail"]], options) or "entity"
+    head, between, tail = (NameColumn(found[role]) if role in found else None for role in ("head", "relation", "tail"))
     return FileColumns(
         len(names), tuple(columns), head, between, tail, tail_kind, None if unit is None else NameColumn(unit)
     )
