@@ -60,7 +60,7 @@ def attack(hynt, originals, tmp_path, seeds) -> None:
         shutil.rmtree(place)
 
 
-BROKE = (823, 2839, 3487, 4710, 5179, 5323, 7433)
+BROKE = (823, 2839, 3487, 4710, 5179, 5323, 7433, 25276, 36129)
 """Seeds of the slow lane that broke something once."""
 
 

@@ -21,7 +21,7 @@ from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats import jsonl
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.parquet import RowReader, broken
-from hynt.graph.columns import bounded_batches
+from hynt.graph.columns import UNREADABLE, bounded_batches
 from hynt.graph.fact import Fact
 from hynt.graph.vocabulary import Ids
 
@@ -182,7 +182,7 @@ class ParquetQuestions:
                 self._total = file.metadata.num_rows
         except DataError as problem:
             raise UsageError.of(problem) from None
-        except (pa.ArrowException, OSError) as problem:
+        except UNREADABLE as problem:
             raise UsageError.of(broken(path, problem)) from None
 
     def done(self) -> float:
@@ -206,7 +206,7 @@ class ParquetQuestions:
                         left = whole.slice(size)
                         waiting = left.to_batches()
                         yield self._written(whole.slice(0, size), self._read - len(left) - size)
-        except (pa.ArrowException, OSError) as problem:
+        except UNREADABLE as problem:
             raise UsageError.of(broken(self.path, problem)) from None
         left = pa.Table.from_batches(waiting) if waiting else None
         if left is not None and len(left):

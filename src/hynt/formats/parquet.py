@@ -34,10 +34,9 @@ BATCH_ROWS = 16_384
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
     """The facts of a Parquet file; `report.line` counts its rows from 1."""
     del options  # Parquet says what it holds: there is nothing to choose
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from hynt.graph.columns import bounded_batches
+    from hynt.graph.columns import UNREADABLE, bounded_batches
 
     report.file, report.line = str(path), 0
     size = _file_size(path)
@@ -50,7 +49,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
                 yield from rows.facts(batch, report)
                 report.line = before + batch.num_rows
                 report.bytes_read += int(size * batch.num_rows / total)
-    except (pa.ArrowException, OSError) as problem:
+    except UNREADABLE as problem:
         raise broken(path, problem) from None
 
 
@@ -83,9 +82,7 @@ def _write_split(graph: KnowledgeGraph, split: str, file: Path) -> None:
 
 def _units_beside(path: Path) -> dict[str, str]:
     """The units of a saved graph's relations: its facts leave them to the table of relations in the same folder."""
-    import pyarrow as pa
-
-    from hynt.graph.columns import bounded_table
+    from hynt.graph.columns import UNREADABLE, bounded_table
 
     relations = path.with_name("relations.parquet")
     if not relations.is_file() or relations == path:
@@ -94,7 +91,7 @@ def _units_beside(path: Path) -> dict[str, str]:
         table = bounded_table(relations, ["relation", "unit"], str(relations))
         units = zip(table["relation"].to_pylist(), table["unit"].to_pylist(), strict=True)
         return {relation: unit for relation, unit in units if relation and unit}
-    except (pa.ArrowException, OSError, KeyError) as problem:
+    except (*UNREADABLE, KeyError) as problem:
         raise broken(relations, problem) from None
 
 

@@ -48,14 +48,17 @@ if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
 T = TypeVar("T", pa.Table, pa.RecordBatch)
+UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
+"""What Arrow raises for a file that is damaged; the last one for its columns' names."""
+
 _SPARE = 512 * 2**20 + 32 * 2**20 * (os.cpu_count() or 1)
 """Bytes for what reading takes besides the rows: buffers, and the threads that Arrow starts."""
 
 
 def check_metadata(metadata: pq.FileMetaData, size: int, where: str) -> None:
     """Refuses a file of `size` bytes that says it holds more than such a file can."""
-    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
-    decoded = sum(group.column(index).total_uncompressed_size for group in groups for index in range(group.num_columns))
+    # Not asked of single columns: damage in what is said of one would end the process inside Arrow.
+    decoded = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
     if metadata.num_rows > max(WATCHED_ROWS, ROWS_PER_BYTE * size) or is_out_of_proportion(decoded, size):
         raise DataError(
             f"{size:,} bytes that say they hold {metadata.num_rows:,} rows and {decoded:,} bytes: "

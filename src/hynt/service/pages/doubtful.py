@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from hynt.errors import DataError, UsageError
 from hynt.files import check_regular
-from hynt.graph.columns import bounded_table
+from hynt.graph.columns import UNREADABLE, bounded_table
 
 PAGE = 25
 FEW = 5
@@ -61,7 +61,7 @@ def check_audit(path: Path) -> None:
         missing = {*COLUMNS, "reason"} - set(pq.read_schema(path).names)
     except FileNotFoundError:
         raise UsageError("there is no such file.", where=str(path), advice="Make it with `hynt audit`.") from None
-    except (OSError, pa.ArrowException):
+    except UNREADABLE:
         missing = {"rank"}
     if missing:
         raise UsageError("this is not the result of an audit.", where=str(path), advice=_AGAIN)
