@@ -63,6 +63,10 @@ def test_what_relations_mean_comes_back_and_a_graph_without_it_is_as_it_was(tmp_
     known = plain.vocabulary.relations
     told = tuple(one._replace(description="how tall") if one.name == "height" else one for one in known)
     save_graph(replace(plain, vocabulary=Vocabulary(plain.vocabulary.entities, told)), tmp_path / "told")
+    many = tuple(one._replace(description="語" * 2_000_000) for one in told)
+    with pytest.raises(DataError, match="descriptions of relations are too long together"):
+        save_graph(replace(plain, vocabulary=Vocabulary(plain.vocabulary.entities, many)), tmp_path / "many")
+    assert not (tmp_path / "many").exists()
     assert {one.name: one.description for one in load_graph(tmp_path / "told").relations} == {
         "r": "",
         "year": "",

@@ -28,6 +28,7 @@ from hynt.graph.splitting import SPLITS
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Entity, Relation, RelationKind, Scale, Vocabulary
 from hynt.leftovers import recover
+from hynt.limits import LARGEST_INDEX
 from hynt.names import nearest
 
 BUILT_IN = ("world",)
@@ -161,7 +162,15 @@ def _save(
         displays = {r.name: found for r in vocabulary.relations if (found := display_of(r.unit))}
         said = {r.name: r.description for r in vocabulary.relations if r.description}
         manifest = replace(manifest, counts=counts, files=files, display_units=displays, descriptions=said)
-        (staging / MANIFEST_NAME).write_text(manifest.to_json(), encoding="utf-8", newline="\n")
+        text = manifest.to_json().encode()
+        if len(text) > LARGEST_INDEX:  # only descriptions grow with the graph
+            raise DataError(
+                f"the manifest would take {len(text):,} bytes, and at most {LARGEST_INDEX:,} are read: the "
+                "descriptions of relations are too long together.",
+                where=str(folder),
+                advice="Give shorter ones with --relation-labels FILE (id TAB name TAB description).",
+            )
+        (staging / MANIFEST_NAME).write_bytes(text)
     return manifest
 
 
