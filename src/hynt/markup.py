@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 _VOID = frozenset({"meta", "br", "hr", "img", "input", "link"})
 _UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
-_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-"""Characters that turn the direction of what stands around them: a name could make its neighbours read wrongly."""
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff\ufffe\uffff")
+"""Characters that turn the direction of what stands around them, so that a name could make its neighbours read wrongly,
+and two that no XML may hold."""
 
 
 class Markup(str):

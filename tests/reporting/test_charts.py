@@ -58,6 +58,7 @@ def test_no_text_becomes_markup(text):
 
 def test_what_turns_text_around_is_written_out():
     assert shown("a\u202eb\x1b") == "a\\u202eb\\x1b"
+    assert shown("a\uffffb") == "a\\uffffb", "no XML may hold it"
     assert shown("Zürich 東京 می‌خواهم") == "Zürich 東京 می‌خواهم", "names in any script stay as they are"
 
 

@@ -79,6 +79,12 @@ def test_a_panel_a_head_with_shared_axes(heads):
         assert held_out.get_offsets().tolist() == [[2000.0, 3.0]]
 
 
+def test_no_name_breaks_the_picture():
+    drawn = picture(trend_figure(made(2, long="\x1b[31m\u202e\uffff--><script>")), ".svg").decode()
+    assert not {"\x1b", "\u202e", "\uffff"}.intersection(drawn)
+    assert not list(ElementTree.fromstring(drawn).iter(f"{SVG}script"))
+
+
 def test_the_legend_names_what_is_drawn_and_nothing_else():
     def named(trend):
         (legend,) = trend_figure(trend).legends

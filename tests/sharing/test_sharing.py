@@ -156,6 +156,7 @@ def test_names_from_data_do_nothing_in_a_card(tmp_path):
     assert "<script>" not in text
     assert "[x](" not in text
     assert plain("a\nb|c <d> `e`") == "a b\\|c &lt;d&gt; \\`e\\`"
+    assert plain("\x1b[31m\u202eb") == "\\\\x1b\\[31m\\\\u202eb"
 
 
 @pytest.mark.parametrize(

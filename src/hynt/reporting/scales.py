@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hynt import markup
 from hynt.errors import UsageError, not_installed
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_moment, format_number, format_quantity
@@ -175,7 +176,8 @@ def _width(character: str) -> float:
 
 
 def fitted(text: str, inches: float, size: float, *, bold: bool = False) -> str:
-    """A line of text, cut where it would be longer than so many inches."""
+    """A line of text from data, cut where it would be longer than so many inches."""
+    text = markup.shown(text).replace("\n", " ")
     if text_width(text, size, bold=bold) <= inches:
         return text
     kept, cut = 0, len(text)

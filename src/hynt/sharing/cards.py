@@ -22,6 +22,7 @@ import pyarrow.parquet as parquet
 from hynt.errors import DataError, UsageError
 from hynt.files import RESTORE, hashes
 from hynt.graph.knowledge_graph import Manifest, read_manifest
+from hynt.markup import shown
 from hynt.runs import CONFIG
 from hynt.runs.place import read_record
 from hynt.runs.run_folder import RunFolder
@@ -277,7 +278,7 @@ def _quoted(text: str) -> str:
 
 def plain(text: str) -> str:
     """Text from data as plain words: one line, with nothing left that Markdown or HTML would act on."""
-    line = " ".join(str(text).split())
+    line = shown(" ".join(str(text).split()))
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return "".join(f"\\{mark}" if mark in "\\`*_[]|#!" else mark for mark in line)
 
