@@ -8,6 +8,9 @@ from typing import Generic, TypeVar
 
 from hynt.errors import UsageError
 
+_LONGEST_LIST = 4_000
+"""Characters of a list of what is known: all settings fit, and not all columns of any table."""
+
 
 def spelled_like(name: str, known: Iterable[str], count: int) -> list[str]:
     """Up to `count` known names close in spelling, the closest first. Case does not count."""
@@ -25,9 +28,18 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def advice_on(name: str, known: Iterable[str], prefix: str = "") -> str:
     """What to do about an unknown name: the nearest known one, then all of them."""
     names = list(known)
-    listed = f"Known here: {', '.join(names)}." if names else "Nothing is known here."
+    told = ", ".join(names)
+    if len(told) > _LONGEST_LIST:
+        told = f"{told[:_LONGEST_LIST].rpartition(', ')[0] or told[:_LONGEST_LIST]} and more"
+    listed = f"Known here: {told}." if names else "Nothing is known here."
     match = nearest(name, names)
     return listed if match is None else f"Did you mean {prefix}{match}? {listed}"
+
+
+def named_twice(names: Iterable[str]) -> str | None:
+    """The first name that comes a second time."""
+    seen: set[str] = set()
+    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:

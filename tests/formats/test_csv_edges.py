@@ -238,6 +238,8 @@ def test_a_bad_row_is_rejected_with_its_line_and_the_rest_is_read(tmp_path, row,
         ("head,tail\n", {}, "no column for the relation in the header: head, tail."),
         (":START_ID,:END_ID\n", {}, "facts.csv:1: the header lacks :TYPE."),
         ("head,relation,tail,x,x\n", {}, "two columns are called 'x'. Rename one of them."),
+        ("head,relation,tail,tail\n", {}, "two columns are called 'tail'. Rename one of them."),
+        ("id,x,id\n", {"wide": True, "head": "id"}, "two columns are called 'id'. Rename one of them."),
         ('head,"relation\n', {}, "facts.csv:1: a quote that opens in this record is not closed in the rest of the"),
         ('head,"relation"x,tail\n', {}, "facts.csv:1: field 2 goes on after its closing quote: 'x,tail'."),
     ],
@@ -246,6 +248,11 @@ def test_a_bad_header_is_an_error(tmp_path, text, options, message):
     with pytest.raises(DataError) as problem:
         read(text, tmp_path, **options)
     assert message in str(problem.value)
+
+
+def test_a_name_among_very_many_is_told_with_some_of_them(tmp_path):
+    with pytest.raises(UsageError, match=r"Known here: a, c0, c1, .*, c683 and more\.$"):
+        read(f"a,{','.join(f'c{at}' for at in range(10_000))}\n", tmp_path, head="b")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from hynt.errors import DataError, UsageError
 from hynt.formats.format import ReadOptions
-from hynt.names import advice_on
+from hynt.names import advice_on, named_twice
 
 ColumnKind: TypeAlias = Literal["entity", "number", "date"]
 
@@ -94,7 +94,7 @@ def read_header(header: list[str], options: ReadOptions, path: Path) -> FileColu
     if options.label:
         layout = replace(layout, label=NameColumn(_place(options.label, names, "--label", path)))
         layout = replace(layout, properties=tuple(one for one in layout.properties if one.name != options.label))
-    _check(layout, options, path)
+    _check(layout, names, options, path)
     return layout
 
 
@@ -203,7 +203,7 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumn
     )
 
 
-def _check(layout: FileColumns, options: ReadOptions, path: Path) -> None:
+def _check(layout: FileColumns, names: list[str], options: ReadOptions, path: Path) -> None:
     ends = (layout.head, layout.relation, layout.tail)
     is_edge = layout.head and layout.tail and (layout.relation or options.relation_name)
     if any(ends) and not is_edge and not options.wide:
@@ -214,8 +214,9 @@ def _check(layout: FileColumns, options: ReadOptions, path: Path) -> None:
             where=f"{path}:1",
             advice="Add the column with a value in each row.",
         )
-    names = [column.name for column in layout.properties]
-    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    main = {place.position for place in (*ends, layout.unit, layout.node, layout.labels, layout.label) if place}
+    values = (*layout.properties, *layout.qualifiers)
+    twice = named_twice([*(names[position] for position in main), *(column.name for column in values)])
     if twice is not None:
         raise DataError(f"two columns are called {twice!r}.", where=f"{path}:1", advice="Rename one of them.")
     both = sorted(set(options.numeric) & set(options.dates))

@@ -25,6 +25,7 @@ from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.values import CONTROL_CHARACTERS, check_finite, empty_name, parse_number, shortened
 from hynt.graph.fact import Fact, Number
 from hynt.limits import WATCHED_OUTPUT
+from hynt.names import named_twice
 
 _GZIP, _BZIP2, _ZSTD, _ZSTD_SKIPPABLE = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"
 _FOREIGN = (
@@ -393,11 +394,9 @@ def _constant(text: str) -> NoReturn:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise RecordProblem(
             "duplicate-key",
-            f"the key {shown(twice)} is given twice.",
+            f"the key {shown(str(named_twice(key for key, _ in pairs)))} is given twice.",
             "Give it once, with a list of values if need be.",
         )
     return record

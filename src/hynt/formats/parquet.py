@@ -20,7 +20,7 @@ from hynt.files import new_folder
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.values import check_finite, check_name
 from hynt.graph.fact import Fact, Number, Qualifier, Value
-from hynt.names import advice_on
+from hynt.names import advice_on, named_twice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -193,9 +193,9 @@ class RowReader:
         if missing:
             what = f"the column {missing[0]} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
             raise DataError(f"{what} missing.", where=self._where, advice=advice_on(missing[0], names))
-        twice = [name for name in set(names) if names.count(name) > 1]
-        if twice:
-            raise DataError(f"two columns are called {twice[0]!r}.", where=self._where, advice="Rename one of them.")
+        twice = named_twice(names)
+        if twice is not None:
+            raise DataError(f"two columns are called {twice!r}.", where=self._where, advice="Rename one of them.")
 
     def _check_type(self, name: str) -> None:
         import pyarrow.types as types
