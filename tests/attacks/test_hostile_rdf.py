@@ -75,6 +75,15 @@ def test_a_document_that_needs_too_much_is_taken_for_a_bomb(hynt, tmp_path, name
     assert not (tmp_path / "graph").exists()
 
 
+def test_a_text_of_very_many_lines_is_read_once_not_once_a_line(hynt, tmp_path):
+    path = tmp_path / "long.ttl"
+    described = "e:r <http://www.w3.org/2000/01/rdf-schema#comment>"
+    path.write_text(f'@prefix e: <http://e/> .\n{described} """{"y" + chr(10) * 400_000}""" .\ne:a e:r e:b .\n!')
+    outcome = hynt.fair("data", "check", path, "--format", "rdf")
+    assert outcome.code == 1
+    assert f"{path}:400004" in outcome.said
+
+
 def test_a_line_nested_without_end_costs_one_record(hynt, tmp_path):
     path = tmp_path / "nested.nt"
     deep = "<http://a> <http://b> " + "<<( <http://a> <http://b> " * 50_000 + "<http://x>" + " )>>" * 50_000 + " .\n"

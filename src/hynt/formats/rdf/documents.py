@@ -28,6 +28,8 @@ from hynt.limits import DEEPEST_RDF, PARSER_MEMORY, SMALL_DOCUMENT, WATCHED_OUTP
 
 _READ_BYTES = 2**16
 _QUADS_PER_BLOCK = 500
+_SHARE_AT_ONCE = 64
+"""Of what led to no statement yet, one part in so many comes at once: dozens of prefixes still come line by line."""
 _PLACE = re.compile(r"^Parser error (?:at|between) line .*?: ", re.DOTALL)
 _DECLARATION = re.compile(rb"<!(?!-|\[|\Z)")
 
@@ -145,6 +147,7 @@ def _with_lines(path: Path, quads: Iterator[Any], lines: _OneLineAtATime) -> Ite
                 where=f"{path}:{lines.line}",
                 advice="Check that a quote or a bracket is closed.",
             ) from None
+        lines.waiting = 0
         yield lines.line, quad
 
 
@@ -157,7 +160,9 @@ def what_is_wrong(problem: SyntaxError | MemoryError) -> str:
 
 
 class _OneLineAtATime:
-    """A stream that gives its reader at most one line per call, so that the line being parsed is known.
+    """A stream that gives its reader one line per call, so that the line being parsed is known.
+
+    A parser begins a text of many lines anew with each call: the longer nothing came of what it got, the more it gets.
 
     A declaration in XML, of a document type or an entity, is refused before the parser sees it.
     """
@@ -167,6 +172,7 @@ class _OneLineAtATime:
         self._held, self._start = b"", 0
         self._line_ended = self._first = True
         self.line = self.taken = 0
+        self.waiting = 0  # bytes given since the last statement
 
     def read(self, size: int = _READ_BYTES) -> bytes:
         if self._start == len(self._held):
@@ -177,12 +183,14 @@ class _OneLineAtATime:
                 self._first = False
             if self._is_xml:
                 self._refuse_declarations()
-        if self._line_ended and self._held:
-            self.line += 1
-        end = self._held.find(b"\n", self._start, self._start + size) + 1
-        self._line_ended = end > 0
+        least = min(self.waiting // _SHARE_AT_ONCE, size - 1)
+        end = self._held.find(b"\n", self._start + least, self._start + size) + 1
         piece = self._held[self._start : end or self._start + size]
+        if piece:
+            self.line += self._line_ended + piece.count(b"\n", 0, -1)
+            self._line_ended = piece.endswith(b"\n")
         self._start += len(piece)
+        self.waiting += len(piece)
         return piece
 
     def _refuse_declarations(self) -> None:
