@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -157,3 +158,18 @@ def test_the_test_split_has_no_part_in_the_fit(drawn, monkeypatch):
     assert seen == [{"train", "valid"}]
     held_out(drawn.loaded, "test", "relation", CPU)
     assert seen[1] == {"train", "valid", "test"}
+
+
+def test_scores_are_made_once_for_all_temperatures(drawn, monkeypatch):
+    made, score = [], TooSure.score
+    monkeypatch.setattr(TooSure, "score", lambda *given: made.append(given) or score(*given))
+    (kept, *_), (anew, *_) = (held_out(drawn.loaded, "valid", "link", CPU).values() for _ in range(2))
+    made.clear()
+    found = [kept.first_answers(beta) for beta in (1.0, 2.0, 0.5)]
+    assert len(made) == len(kept.tiles)
+    monkeypatch.setattr(calibration, "KEPT_BYTES", 0)
+    for one, beta in zip(found, (1.0, 2.0, 0.5), strict=True):
+        again = anew.first_answers(beta)
+        assert np.array_equal(again.rest, one.rest)
+        assert np.array_equal(again.correct, one.correct)
+    assert len(made) == 4 * len(kept.tiles)

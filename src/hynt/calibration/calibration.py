@@ -7,8 +7,9 @@ it is: the file carries its own hash and that of the weights it was made with, a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -328,6 +329,8 @@ MOST_QUESTIONS = 4096
 """Of one task and position: enough for one number to two digits; more are thinned out evenly."""
 ENOUGH_QUESTIONS = 100
 """Held-out questions from which on a position has a temperature of its own."""
+KEPT_BYTES = 2**26
+"""Of scores of a task and position, which a fit looks at some thirty times; more are made anew each time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,7 +353,8 @@ class HeldOut:
         """The first answers at an inverse_temperature, one for all or (n,)."""
         beta = np.broadcast_to(inverse_temperature, len(self))
         with torch.no_grad():
-            found = FirstAnswers.joined([self._of_tile(tile, beta[tile.which]) for tile in self.tiles])
+            read = zip(self.tiles, self._kept or map(self._chunks, self.tiles), strict=True)
+            found = FirstAnswers.joined([self._of_tile(tile, chunks, beta[tile.which]) for tile, chunks in read])
         return found.take(np.argsort(np.concatenate([tile.which for tile in self.tiles])))
 
     def are_finite(self) -> NDArray[np.bool_]:
@@ -365,9 +369,20 @@ class HeldOut:
     def _scored(self, tile: ReadTile) -> Iterator[tuple[int, Tensor]]:
         return tile.entity_chunks() if self.task == "link" else tile.relation_chunks()
 
-    def _of_tile(self, tile: ReadTile, inverse_temperature: Floats) -> FirstAnswers:
+    @cached_property
+    def _kept(self) -> list[list[tuple[int, Tensor]]] | None:
+        """The scores of each tile, where they are few enough to be kept from one inverse temperature to the next."""
+        sizes = self.tiles[0].model.sizes
+        candidates = sizes.entities if self.task == "link" else sizes.relations
+        if 4 * len(self) * candidates > KEPT_BYTES:
+            return None
+        return [list(self._chunks(tile)) for tile in self.tiles]
+
+    def _of_tile(
+        self, tile: ReadTile, chunks: Iterable[tuple[int, Tensor]], inverse_temperature: Floats
+    ) -> FirstAnswers:
         answer = torch.from_numpy(self.answer[tile.which]).to(tile.question.encoded.device)
-        return first_answers_of_chunks(self._chunks(tile), answer, inverse_temperature)
+        return first_answers_of_chunks(chunks, answer, inverse_temperature)
 
     def _chunks(self, tile: ReadTile) -> Iterator[tuple[int, Tensor]]:
         """(first, scores): (k, width) scores of the candidates from `first` on, with −∞ for other known answers."""
