@@ -98,7 +98,7 @@ def test_every_page_begins_with_what_its_reader_can_do():
 @pytest.mark.parametrize("page", GENERATED, ids=lambda page: page.name)
 def test_generated_pages_are_up_to_date(page):
     made, tool = GENERATED[page]
-    assert page.read_text(encoding="utf-8") == made(), f"say: python tools/{tool}.py"
+    assert page.read_text(encoding="utf-8") == made(), f"say: python -m tools.{tool}"
 
 
 def test_every_command_of_the_gallery_has_its_picture():

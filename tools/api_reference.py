@@ -1,6 +1,6 @@
 """Writes `docs/reference/api.md` from the docstrings of all that `import hynt` offers.
 
-python tools/api_reference.py            # after a public name, its arguments or its words have changed
+python -m tools.api_reference            # after a public name, its arguments or its words have changed
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes `docs/reference/commands.md` from the help of every command.
 
-python tools/commands_reference.py       # after a command, an option or its words have changed
+python -m tools.commands_reference       # after a command, an option or its words have changed
 """
 
 from __future__ import annotations

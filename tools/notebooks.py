@@ -1,6 +1,6 @@
 """Runs the notebooks in `docs/start/notebooks` and keeps their outputs; shows them as pages of the documentation.
 
-python tools/notebooks.py                # after a notebook, or what it shows, has changed
+python -m tools.notebooks                # after a notebook, or what it shows, has changed
 
 `mkdocs.yml` names this file as a hook: it makes a page of each notebook, and puts the menu in its order.
 """

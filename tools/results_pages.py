@@ -1,6 +1,6 @@
 """Writes the pages that are tables of raw files or of the embedded graph, and nothing else.
 
-python tools/results_pages.py            # after a raw file, or the way a table is laid out, has changed
+python -m tools.results_pages            # after a raw file, or the way a table is laid out, has changed
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes `docs/reference/settings.md` from the settings' own declarations, with the reason for each default.
 
-python tools/settings_reference.py       # after a setting, its default or its words have changed
+python -m tools.settings_reference       # after a setting, its default or its words have changed
 """
 
 from __future__ import annotations
