@@ -19,10 +19,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.paper.beyond import BEYOND
+from benchmarks.paper.beyond import BEYOND, SHUFFLED
 from benchmarks.paper.grids import Grid, markdown, plain
 from benchmarks.paper.printed import PAPER
-from benchmarks.paper.running import commands, measure_graphs
+from benchmarks.paper.running import commands, measure_graphs, rows_of
 from benchmarks.paper.tables import RawFiles, paper_grids
 from benchmarks.result_file import RAW
 
@@ -73,10 +73,20 @@ def main() -> None:
         ]
         if name in ("graphs", "leakage"):
             print(f"measures {', '.join(sorted(measure_graphs(given.graphs, given.raw, given.dry_run)))}", flush=True)
+        known = {one: None for _, row, _ in rows_of(name) for one in (row.removesuffix(SHUFFLED), row)}
+        if strange := set(wanted or ()) - set(known):
+            sys.exit(f"table {given.table} makes no row {', '.join(sorted(strange))}; it makes {', '.join(known)}")
+        absent = set[str]()
         for command in commands(name, given.graphs, given.raw, wanted, options):
+            graph = command[command.index("--graph") + 1]
+            if not given.dry_run and graph != "world" and not Path(graph).is_dir():
+                absent.add(graph)
+                continue
             print(shlex.join(["python", *command[1:]]), flush=True)
             if not given.dry_run:
                 subprocess.run(command, check=True)
+        if absent:
+            print(f"not made, since they are not there: rows of {', '.join(sorted(absent))}\n", flush=True)
         if given.dry_run:
             return
     grids = grids_of(name, RawFiles(given.raw))

@@ -12,7 +12,15 @@ import numpy as np
 from benchmarks.paper.beyond import LITERAL_AWARE, LITERAL_GRAPHS, SHUFFLED
 from benchmarks.paper.printed import BASELINES, PAPER
 from benchmarks.paper.tables import SLUGS, STANDS_FOR, task_of
-from benchmarks.result_file import ResultFile, Row, graph_fingerprint, this_command, this_commit, this_device
+from benchmarks.result_file import (
+    ResultFile,
+    Row,
+    graph_fingerprint,
+    read_results,
+    this_command,
+    this_commit,
+    this_device,
+)
 
 SWITCHES: dict[str, tuple[str, ...]] = {
     "without masking numbers, relations, qualifiers": (
@@ -115,16 +123,15 @@ def measure_graphs(graphs: Path, raw: Path, is_dry: bool) -> list[str]:
     from hynt.graph.storage import load_graph
 
     names = {name: str(graphs / name) for name in SLUGS if (graphs / name).is_dir()} | {"world": "world"}
-    rows = []
+    where = raw / "graphs.json"
+    found = ResultFile("Sizes of the graphs as the paper counts them, and test facts that training has.")
+    found = read_results(where) if where.exists() else found
     for name, place in {} if is_dry else names.items():
         graph = load_graph(place)
         measured = {"sizes": sizes(graph), "leakage": leaks(graph)}
         more: dict[str, Any] = {"graph": name, "fingerprint": graph_fingerprint(graph), "measured": measured}
-        rows.append(Row(name, [this_command()], this_device("cpu"), this_commit(), **more))
-    if rows:
-        ResultFile("Sizes of the graphs as the paper counts them, and test facts that training has.", rows).write(
-            raw / "graphs.json"
-        )
+        found = found.with_row(Row(name, [this_command()], this_device("cpu"), this_commit(), **more))
+        found.write(where)
     return list(names)
 
 

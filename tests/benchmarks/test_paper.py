@@ -12,7 +12,7 @@ from benchmarks.paper import __main__ as command_line
 from benchmarks.paper.beyond import BEYOND, literals, paired
 from benchmarks.paper.grids import markdown, plain
 from benchmarks.paper.printed import BASELINES, PAPER
-from benchmarks.paper.running import command_of, leaks, sizes
+from benchmarks.paper.running import command_of, leaks, measure_graphs, sizes
 from benchmarks.paper.tables import RawFiles, compared, paper_grids, reached
 from benchmarks.result_file import Outcomes, ResultFile, Row, Run, read_results
 from hynt import number
@@ -198,6 +198,25 @@ def test_rows_are_made_by_commands_that_serve_every_table(monkeypatch, capsys, t
     assert "train_on=train+valid" in both
     assert both[-1].endswith("paper-wd50k-train-and-valid.json")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_made_is_said_and_leaves_raw_files_alone(monkeypatch, capsys, tmp_path):
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    told = said(monkeypatch, capsys, 2, "--run", "--graphs", tmp_path, "--raw", raw, "--rows", "transea")
+    assert f"not made, since they are not there: rows of {tmp_path}/HN-FB-S, " in told
+    assert not list(raw.iterdir())
+    with pytest.raises(SystemExit, match="table 2 makes no row transe; it makes transea, "):
+        said(monkeypatch, capsys, 2, "--run", "--graphs", tmp_path, "--raw", raw, "--rows", "transe")
+
+
+def test_graphs_that_are_not_there_keep_their_rows(tmp_path):
+    earlier = Row("HN-YG", ["python"], "cpu", measured={"sizes": {"facts": 1}, "leakage": {"test": 1}})
+    ResultFile("Sizes.", [earlier]).write(tmp_path / "graphs.json")
+    assert measure_graphs(tmp_path / "none", tmp_path, is_dry=False) == ["world"]
+    found = read_results(tmp_path / "graphs.json")
+    assert found.row("HN-YG") == earlier
+    assert found.row("world").measured["sizes"]["facts"] == 33_147
 
 
 @pytest.mark.slow
