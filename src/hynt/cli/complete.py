@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import AsOf, LevelOption, OnGraph, RunArgument, ScoringDevice, done_in_processes, opened_run
+from hynt.cli.options import (
+    AsOf,
+    LevelOption,
+    OnGraph,
+    RunArgument,
+    ScoringDevice,
+    done_in_processes,
+    opened_run,
+    with_option_groups,
+)
 from hynt.cli.output import JsonFlag, deliver, note_to_person, print_table
 from hynt.errors import UsageError
 from hynt.files import check_parquet
@@ -30,6 +40,38 @@ class CandidateChoice(StrEnum):
     UNKNOWN = "unknown"
 
 
+@dataclass(frozen=True)
+class ProposalWords:
+    """Which facts are proposed with --missing."""
+
+    # fmt: off
+    relations: Annotated[list[str] | None, typer.Option(
+        "--relations", metavar="R", help="--missing: only this one. Repeatable."
+    )] = None
+    budget: Annotated[int, typer.Option("--budget", min=1, help="--missing: the most proposals in all.")] = 1000
+    threshold: Annotated[float, typer.Option(
+        "--threshold", min=0, max=1, help="--missing: the least probability of a proposed fact."
+    )] = 0.5
+    widest: Annotated[float, typer.Option(
+        "--widest", help="--missing: the greatest relative width of a proposed number's interval."
+    )] = 0.5
+    per_relation: Annotated[int | None, typer.Option(
+        "--per-relation", min=1, help="--missing: the most proposals for one relation."
+    )] = None
+    share: Annotated[float, typer.Option(
+        "--share", min=0, max=1, help="--missing: the share of peers that must have a relation."
+    )] = 0.75
+    without: Annotated[list[str] | None, typer.Option(
+        "--without", metavar="SPLIT", help="--missing: treat a split as unknown; see what it confirms."
+    )] = None
+    # fmt: on
+
+    def given(self) -> dict[str, Any]:
+        """As `Run.propose` takes them."""
+        return {**vars(self), "relations": self.relations or (), "without": self.without or ()}
+
+
+@with_option_groups
 def complete(
     run: RunArgument,
     questions: Annotated[
@@ -52,26 +94,8 @@ def complete(
     missing: Annotated[
         bool, typer.Option("--missing", help="Propose facts for entities that lack a relation their peers have.")
     ] = False,
-    relations: Annotated[
-        list[str] | None, typer.Option("--relations", metavar="R", help="--missing: only this one. Repeatable.")
-    ] = None,
-    budget: Annotated[int, typer.Option("--budget", min=1, help="--missing: the most proposals in all.")] = 1000,
-    threshold: Annotated[
-        float, typer.Option("--threshold", min=0, max=1, help="--missing: the least probability of a proposed fact.")
-    ] = 0.5,
-    widest: Annotated[
-        float, typer.Option("--widest", help="--missing: the greatest relative width of a proposed number's interval.")
-    ] = 0.5,
-    per_relation: Annotated[
-        int | None, typer.Option("--per-relation", min=1, help="--missing: the most proposals for one relation.")
-    ] = None,
-    share: Annotated[
-        float, typer.Option("--share", min=0, max=1, help="--missing: the share of peers that must have a relation.")
-    ] = 0.75,
-    without: Annotated[
-        list[str] | None,
-        typer.Option("--without", metavar="SPLIT", help="--missing: treat a split as unknown; see what it confirms."),
-    ] = None,
+    *,
+    proposals: ProposalWords,
     graph: OnGraph = None,
     as_of: AsOf = None,
     device: ScoringDevice = "auto",
@@ -87,19 +111,7 @@ def complete(
         refused = {"QUESTIONS": questions, "--resume": resume, "--candidates": candidates, "--processes": several}
         _refuse(refused, "with --missing")
         opened = opened_run(run, device, graph, as_of)
-        found = opened.propose(
-            relations or (),
-            out=out,
-            budget=budget,
-            threshold=threshold,
-            widest=widest,
-            per_relation=per_relation,
-            share=share,
-            level=level,
-            top=top or 1,
-            without=without or (),
-            progress=True,
-        )
+        found = opened.propose(out=out, level=level, top=top or 1, progress=True, **proposals.given())
         counts: dict[str, Any] = {"run": str(run), **opened.described(), "out": str(out), **found.counts()}
         deliver(
             counts,
@@ -108,7 +120,8 @@ def complete(
             text=lambda console: _tell_proposals(console, counts, found, opened.graph),
         )
         return
-    _refuse({"--relations": relations, "--per-relation": per_relation, "--without": without}, "without --missing")
+    own = {"relations": "--relations", "per_relation": "--per-relation", "without": "--without"}
+    _refuse({option: vars(proposals)[name] for name, option in own.items()}, "without --missing")
     if questions is None:
         raise UsageError(
             "no questions were given.",
