@@ -245,20 +245,26 @@ class HyntInductive(nn.Module):
             self.relation_start + (relation @ self.relation_degree.t()).float(),
         )
 
+    # ------------------------------------------------------------------ reading numbers
+
+    def read_numbers(self, relation: Tensor, value: Tensor, plain: Tensor, nodes: Links, bare: bool = False) -> Numbers:
+        """X of the numbers `value` (n,) of `relation` (n,), for layers in which these are the relation `nodes`; with
+        `bare` also without it.
+        """
+        features = self._features(relation, value, plain)
+        none = features if bare else features[:0]
+        return self._read_numbers(features, nodes, none, self.features.known(relation))
+
     def _features(self, relation: Tensor, value: Tensor, plain: Tensor) -> Tensor:
         """(n, ·) of numbers `value` (n,) on the scale of `relation` (n,), which are `plain` (n,) in the graph."""
         scaled: Tensor = self.features(relation, value)
         return torch.cat([scaled, plain_features(plain)], 1) if self.reads_plain else scaled
 
     def _read_numbers(
-        self,
-        features: Tensor,
-        relation: Links,
-        bare: Tensor,
-        known: Tensor | None = None,
-        kind: torch.dtype | None = None,
+        self, features: Tensor, nodes: Links, bare: Tensor, known: Tensor | None = None, kind: torch.dtype | None = None
     ) -> Numbers:
-        """X of numbers with these `features` (numbers, ·), and of those `bare` (k, ·) without their relation.
+        """X of numbers with these `features` (numbers, ·), and of those with the features `bare` (k, ·) without their
+        relation.
 
         Where `known` (numbers,) is false, no other values of the relation are known: the number is read without it.
         """
@@ -272,7 +278,7 @@ class HyntInductive(nn.Module):
             encoded = torch.where(known.unsqueeze(1), encoded, self._read_bare(features, kind))
         just_a_number = norm(self.unknown_number).to(kind).unsqueeze(0)
         rows = [self._read_bare(bare, kind), just_a_number] if self.reads_plain and len(bare) else [just_a_number]
-        return Numbers(encoded, relation, torch.cat(rows))
+        return Numbers(encoded, nodes, torch.cat(rows))
 
     def _read_bare(self, features: Tensor, kind: torch.dtype) -> Tensor:
         """(n, d) or (1, d) what stands for numbers without their relation."""
@@ -284,13 +290,7 @@ class HyntInductive(nn.Module):
         assert self.plain_out is not None
         return apply(self.plain_out, functional.gelu(apply(self.plain_in, features[:, FEATURES:].to(kind))))
 
-    def read_numbers(self, relation: Tensor, value: Tensor, plain: Tensor, nodes: Links, bare: bool = False) -> Numbers:
-        """X of the numbers `value` (n,) of `relation` (n,), for layers in which these are the relation `nodes`; with
-        `bare` also without it.
-        """
-        features = self._features(relation, value, plain)
-        none = features if bare else features[:0]
-        return self._read_numbers(features, nodes, none, self.features.known(relation))
+    # ------------------------------------------------------------------ how it computes
 
     def _drop(self, device: torch.device) -> Drop:
         """Dropout for a pass; none outside training."""
@@ -381,9 +381,8 @@ class HyntInductive(nn.Module):
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """Products with the states of entities or relations, or the mean of the number's distribution."""
-        if not isinstance(question, InductiveQuestion):
-            raise ValueError("this model answers questions it has read itself")
-        last, seen = question.states.layers[-1], question.states.seen
+        observed = _states_of(question)
+        last, seen = observed.layers[-1], observed.seen
         match candidates:
             case Entities():
                 return self._products(question.encoded, last.value, self.entity_norm, _unseen(seen))
@@ -406,9 +405,7 @@ class HyntInductive(nn.Module):
 
     def distribution(self, question: EncodedQuestion) -> NumberDistribution:
         """The predicted distributions of the numbers asked for."""
-        if not isinstance(question, InductiveQuestion):
-            raise ValueError("this model answers questions it has read itself")
-        relation = question.states.layers[-1].relation
+        relation = _states_of(question).layers[-1].relation
         asked = relation[question.relation.clamp(max=len(relation) - 1)]
         return NumberDistribution.of(self.bins, self._number_logits(question.encoded, asked))
 
@@ -428,6 +425,12 @@ class HyntInductive(nn.Module):
 def _with_lists(layers: tuple[Nodes, ...], facts: FactTensors, rows: Tensor, degrees: Degrees) -> ObservedStates:
     observed = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, rows, True)
     return ObservedStates(layers, degrees.seen, NeighbourLists.of(facts).seen(observed))
+
+
+def _states_of(question: EncodedQuestion) -> ObservedStates:
+    if not isinstance(question, InductiveQuestion):
+        raise ValueError("this model answers questions it has read itself")
+    return question.states
 
 
 def _vector(dimension: int) -> nn.Parameter:
