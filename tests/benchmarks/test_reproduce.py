@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from benchmarks import reproduce
 from benchmarks.paper.printed import BASELINES
 from benchmarks.reproduce import candidates_of
 from benchmarks.reproduce_one import AHEAD, EndingClock, without_ahead
@@ -164,27 +165,26 @@ def test_named_values_are_tried_on_validation_and_the_best_is_kept(saved, tmp_pa
         (["--job", "graph=world fil=yes"], "cannot read the job 'graph=world fil=yes'"),
     ],
 )
-def test_a_slip_of_the_pen_is_refused_before_anything_is_run(options, told, saved, tmp_path):
-    command = [sys.executable, "-m", "benchmarks.reproduce", "--graph", str(saved), "--models", "transea"]
-    command += ["--out", str(tmp_path / "out.json"), *options]
-    environment = {**os.environ, "PYTHONPATH": "src"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
-    assert told in done.stderr
+def test_a_slip_of_the_pen_is_refused_before_anything_is_run(options, told, saved, tmp_path, monkeypatch):
+    assert told in refusal(monkeypatch, saved, tmp_path / "out.json", *options)
     assert not (tmp_path / "out.json").exists()
 
 
-def test_a_damaged_file_of_results_is_left_as_it_is(saved, tmp_path):
+def test_a_damaged_file_of_results_is_left_as_it_is(saved, tmp_path, monkeypatch):
     out = tmp_path / "out.json"
     out.write_text("{", encoding="utf-8")
-    command = [sys.executable, "-m", "benchmarks.reproduce", "--graph", str(saved), "--models", "transea", "--out"]
-    environment = {**os.environ, "PYTHONPATH": "src"}
-    done = subprocess.run(
-        [*command, str(out)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 1
-    assert "cannot be read" in done.stderr
+    assert "cannot be read" in refusal(monkeypatch, saved, out)
     assert out.read_text(encoding="utf-8") == "{"
+
+
+def refusal(monkeypatch, graph, out, *options):
+    """What the script says as it leaves; Python prints such a text and exits with 1."""
+    arguments = ["--graph", str(graph), "--models", "transea", "--out", str(out), *options]
+    monkeypatch.setattr(sys, "argv", ["reproduce", *arguments])
+    with pytest.raises(SystemExit) as left:
+        reproduce.main()
+    assert isinstance(left.value.code, str)
+    return left.value.code
 
 
 def test_a_model_has_the_candidates_that_name_it():
