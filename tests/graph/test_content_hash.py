@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hynt.graph import content_hash
+from hynt.graph.changes import same_facts
 from hynt.graph.columns import ChunkStore
-from hynt.graph.content_hash import Fingerprints, repeats
+from hynt.graph.content_hash import Fingerprints, distinct, repeats
 from hynt.graph.encoding import FactEncoder
 from hynt.graph.fact import fact
 from hynt.graph.fact_table import concatenate
 from tests.graph.fact_strategies import facts
+from tests.training.small_graph import small_graph
 
 
 def fingerprints(made):
@@ -54,3 +59,25 @@ def test_fingerprints_are_the_same_in_every_version():
 def test_repeats_marks_all_but_the_first_of_each_group():
     hashes = np.array([[1, 2], [3, 4], [1, 2], [1, 2], [1, 5]], dtype=np.uint64)
     assert repeats(np.array([0, 0, 0, 1, 0], dtype=np.int8), hashes).tolist() == [False, False, True, False, False]
+
+
+lanes = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12).map(
+    lambda rows: np.array(rows, dtype=np.uint64).reshape(-1, 2)
+)
+
+
+@given(lanes, lanes)
+def test_rows_of_one_content_are_found_whatever_their_order(one, other):
+    first, content = distinct(one)
+    assert np.array_equal(one[first][content], one)
+    assert all(not (one[:row] == one[row]).all(axis=1).any() for row in first.tolist())
+    assert len(first) == len({tuple(row) for row in one.tolist()})
+    there = {tuple(row) for row in other.tolist()}
+    assert same_facts(one, other).tolist() == [tuple(row) in there for row in one.tolist()]
+
+
+def test_statistics_hash_each_name_once(monkeypatch):
+    graph, hashed = small_graph(60), []
+    monkeypatch.setattr(content_hash, "blake2b", lambda text, **kind: hashed.append(text) or blake2b(text, **kind))
+    graph.statistics()
+    assert len(hashed) == graph.vocabulary.entity_count + graph.vocabulary.relation_count

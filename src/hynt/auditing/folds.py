@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import UsageError
-from hynt.graph.content_hash import Fingerprints, Hashes, mixed
+from hynt.graph.content_hash import Hashes, distinct, mixed
 from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, FactTable, components
 from hynt.graph.vocabulary import Flags, Ids, Vocabulary
 
@@ -75,11 +75,9 @@ def deal(
     """
     if count < 2:
         raise UsageError(f"{count} is not a number of folds.", where="--folds", advice="Make at least 2.")
-    relations = [relation.name for relation in vocabulary.relations]
-    prints = Fingerprints(vocabulary.entities, relations, vocabulary.relation_is_number)
+    prints = vocabulary.fingerprints
     hashes = prints.parts(table, together) if together else prints.facts(table)
-    _, first, group = np.unique(hashes, axis=0, return_index=True, return_inverse=True)
-    group = group.reshape(-1).astype(np.int64)
+    first, group = distinct(hashes)
     drawn = _drawn(hashes[first], seed)
     wanted = np.zeros(len(first), dtype=np.bool_)
     wanted[group[is_judged]] = True

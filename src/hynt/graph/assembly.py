@@ -245,7 +245,7 @@ def with_new_splits(graph: KnowledgeGraph, rule: SplitRule) -> KnowledgeGraph:
     """The same facts and names in the splits that an import would draw. A fact that stood in two stands in one."""
     vocabulary, table = graph.vocabulary, concatenate(list(graph.splits.values()))
     is_number = vocabulary.relation_is_number
-    prints = Fingerprints(vocabulary.entities, [relation.name for relation in vocabulary.relations], is_number)
+    prints = vocabulary.fingerprints
     table = table.where(~repeats(np.zeros(len(table), dtype=np.int8), prints.facts(table)))
     groups = prints.parts(table, rule.group_by) if rule.group_by else prints.facts(table)
     counts = (vocabulary.entity_count, vocabulary.relation_count)

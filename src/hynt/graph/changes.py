@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.graph.columns import ChunkStore
-from hynt.graph.content_hash import Fingerprints, Hashes, mixed, name_hashes, repeats
+from hynt.graph.content_hash import Hashes, distinct, mixed, name_hashes, repeats
 from hynt.graph.encoding import FactEncoder, describe
 from hynt.graph.fact import Fact
 from hynt.graph.fact_table import ENTITY_KIND, FactTable, components, concatenate, empty_table
@@ -30,14 +30,13 @@ from hynt.graph.vocabulary import Entity, Flags, Ids, Relation, Vocabulary
 
 def fact_hashes(table: FactTable, vocabulary: Vocabulary) -> Hashes:
     """(n, 2) the content of each fact, whatever ids its names have."""
-    names = [relation.name for relation in vocabulary.relations]
-    return Fingerprints(vocabulary.entities, names, vocabulary.relation_is_number).facts(table)
+    return vocabulary.fingerprints.facts(table)
 
 
 def same_facts(one: Hashes, other: Hashes) -> Flags:
     """(n,) whether each fact of the first is among the second, by their content."""
-    first, second = (np.ascontiguousarray(lanes).view(_PAIR).reshape(-1) for lanes in (one, other))
-    return np.isin(first, second)
+    first, content = distinct(np.concatenate([other, one]))
+    return np.asarray(first[content[len(other) :]] < len(other))
 
 
 def with_shuffled_numbers(table: FactTable, relation_is_number: Flags, seed: int = 0) -> FactTable:
@@ -63,22 +62,8 @@ def with_shuffled_numbers(table: FactTable, relation_is_number: Flags, seed: int
 
 def seen_triplets(asked: FactTable, learned: FactTable, vocabulary: Vocabulary) -> Flags:
     """(n,) whether the triplet of each asked fact is that of a learned one, whatever qualifiers the two have."""
-    return same_facts(*(fact_hashes(_without_qualifiers(one), vocabulary) for one in (asked, learned)))
-
-
-def _without_qualifiers(table: FactTable) -> FactTable:
-    return replace(
-        table,
-        offsets=np.zeros_like(table.offsets),
-        qualifier_relation=table.qualifier_relation[:0],
-        qualifier_entity=table.qualifier_entity[:0],
-        qualifier_number=table.qualifier_number[:0],
-        qualifier_literal=table.qualifier_literal.slice(0, 0),
-    )
-
-
-_PAIR = np.dtype([("first", np.uint64), ("second", np.uint64)])
-"""The two halves of a hash as one value."""
+    triplet = ("head", "relation", "tail")
+    return same_facts(*(vocabulary.fingerprints.parts(one, triplet) for one in (asked, learned)))
 
 
 def encoded(

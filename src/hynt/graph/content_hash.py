@@ -27,6 +27,7 @@ from hynt.graph.fact_table import (
     component_starts,
     qualifier_components,
 )
+from hynt.graph.vocabulary import Ids
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -111,6 +112,16 @@ def repeats(group: NDArray[np.int8], hashes: Hashes) -> NDArray[np.bool_]:
     found = np.zeros(len(order), dtype=np.bool_)
     found[order[1:]] = same
     return found
+
+
+def distinct(hashes: Hashes) -> tuple[Ids, Ids]:
+    """(c,) the first row of each content, in ascending order of their hashes; (n,) which of them each row is."""
+    order = np.lexsort((hashes[:, 1], hashes[:, 0]))  # stable: the first of equals stays first
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (hashes[order[1:], 0] != hashes[order[:-1], 0]) | (hashes[order[1:], 1] != hashes[order[:-1], 1])
+    content = np.empty(len(order), dtype=np.int64)
+    content[order] = np.cumsum(new) - 1
+    return order[new], content
 
 
 # Keys of questions: two questions get the same key exactly when they ask the same.

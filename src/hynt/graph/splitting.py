@@ -192,8 +192,11 @@ def find_leakage(
     if not keys:
         return []
     pair, relation = np.concatenate(keys), np.concatenate(relations)
-    unique = np.unique(np.stack([pair, relation], axis=1), axis=0)
-    pair, relation = unique[:, 0], unique[:, 1]
+    order = np.lexsort((relation, pair))
+    pair, relation = pair[order], relation[order]
+    new = np.ones(len(pair), dtype=np.bool_)
+    new[1:] = (pair[1:] != pair[:-1]) | (relation[1:] != relation[:-1])
+    pair, relation = pair[new], relation[new]
     _, place, parallel = np.unique(pair, return_inverse=True, return_counts=True)
     few = parallel[place] <= MOST_PARALLEL
     pair, relation = pair[few], relation[few]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hynt.graph.changes import seen_triplets
-from hynt.graph.content_hash import Fingerprints, repeats
+from hynt.graph.content_hash import repeats
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import NumberSummary, suited_to_logarithms, summarise_numbers, tried_on_both
@@ -162,12 +162,9 @@ def count_table(table: FactTable, graph: KnowledgeGraph) -> GraphCounts:
 
 def facts_across_splits(graph: KnowledgeGraph) -> dict[str, int]:
     """How many facts stand in both splits of each couple; a fact is the same whatever the order of its qualifiers."""
-    vocabulary = graph.vocabulary
-    names = [relation.name for relation in vocabulary.relations]
-    fingerprints = Fingerprints(vocabulary.entities, names, vocabulary.relation_is_number)
     hashes = {}
     for split, table in graph.splits.items():
-        found = fingerprints.facts(table)
+        found = graph.vocabulary.fingerprints.facts(table)
         hashes[split] = found[~repeats(np.zeros(len(found), dtype=np.int8), found)]
     return {
         f"{first}_and_{second}": int(

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import DataError
+
+if TYPE_CHECKING:
+    from hynt.graph.content_hash import Fingerprints
 
 Ids: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -77,6 +80,13 @@ class Vocabulary:
     def relation_is_number(self) -> NDArray[np.bool_]:
         """(relations,) true where a relation's values are numbers."""
         return np.array([relation.kind == "number" for relation in self.relations], dtype=np.bool_)
+
+    @cached_property
+    def fingerprints(self) -> Fingerprints:
+        """Of facts in these ids: the names are hashed once for all questions about content."""
+        from hynt.graph.content_hash import Fingerprints
+
+        return Fingerprints(self.entities, [relation.name for relation in self.relations], self.relation_is_number)
 
     @property
     def entity_count(self) -> int:
