@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.facts_memory import tensor_bytes
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import mask
@@ -15,7 +16,7 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import evaluate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
-from hynt.models import number_regression, number_series, shared_facts
+from hynt.models import number_regression, number_series, shared_facts, training_statistics
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
 from hynt.models.number_regression import NumberRegression
 from hynt.models.number_series import NumberSeries
@@ -343,3 +344,44 @@ def test_the_frequency_row_on_hn_yg(shared_data):
     link = evaluate(frequency, graph, scaling, tasks=["link", "relation"])
     assert sum(len(questions) for questions in link.per_question.values()) == 25_047 - 4_384
     assert round(link.metric("link.all.mrr"), 4) == 0.1187
+
+
+def around_a_hub(leaves, numbers, seed=0):
+    """A hub whose neighbours have numbers of many relations, each of a few, and some edges among themselves."""
+    random = np.random.default_rng(seed)
+    relations = (Relation("near", "entity"), *(Relation(f"number {one}", "number") for one in range(numbers)))
+    vocabulary = Vocabulary(tuple(map(str, range(leaves + 1))), relations)
+    facts = [(0, 0, leaf, []) if leaf % 2 else (leaf, 0, 0, []) for leaf in range(1, leaves + 1)]
+    facts += [(int(one), 0, int(other), []) for one, other in random.integers(0, leaves + 1, (leaves // 2, 2))]
+    facts += [
+        (int(head), 1 + index % numbers, float(random.random()), [(1, float(index))] if index % 5 == 0 else [])
+        for index, head in enumerate(random.integers(0, leaves + 1, 3 * numbers))
+    ]
+    table = table_of(facts)
+    return FactTensors.from_table(table, vocabulary, NumberScaling.fit([table], vocabulary))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neighbours_are_added_up_where_they_are_asked_for_as_in_a_table(monkeypatch, seed):
+    facts = around_a_hub(60, 25, seed)
+    rows = torch.nonzero(facts.tail_is_number).squeeze(1).tolist()
+    kinds = ((NeighbourMean, NeighbourMeanSettings()), (NumberRegression, TrivialSettings()))
+    tabled = [kind.build(facts.sizes, facts, settings) for kind, settings in kinds]
+    monkeypatch.setattr(training_statistics, "MOST_SUMS", 0)
+    for before, (kind, settings) in zip(tabled, kinds, strict=True):
+        model = kind.build(facts.sizes, facts, settings)
+        assert heights(model, facts, rows).tolist() == pytest.approx(heights(before, facts, rows).tolist(), abs=1e-6)
+        hidden = asked(facts, rows[:2], [0, 0], capacity=1)
+        assert torch.equal(
+            model.score(model.read(hidden), ScaledNumber()), before.score(before.read(hidden), ScaledNumber())
+        )
+
+
+@pytest.mark.parametrize("kind", [NeighbourMean, NumberRegression])
+def test_what_statistics_hold_does_not_grow_with_relations_times_entities(monkeypatch, kind):
+    """Around a hub every entity has neighbours with numbers of every relation: of a million facts, a table of 20 GB."""
+    monkeypatch.setattr(training_statistics, "MOST_SUMS", 10_000)
+    facts = around_a_hub(2_000, 400)
+    model = kind.build(facts.sizes, facts, NeighbourMeanSettings())
+    assert tensor_bytes(model, set()) < 24 * 2_000 * 400 / 4  # a table has 24 bytes for each of them
+    assert torch.isfinite(heights(model, facts, torch.nonzero(facts.tail_is_number).squeeze(1)[:50].tolist())).all()

@@ -21,7 +21,9 @@ from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, 
 from hynt.models.training_statistics import (
     NUMBERS,
     MadeAtOnce,
+    NeighbourNumbers,
     NeighbourSums,
+    are_too_many,
     head_sums,
     neighbour_sums,
     numbers_of,
@@ -92,6 +94,20 @@ class _Means(NamedTuple):
         return torch.where(met, (self.total[place] - less) / (self.numbers[place] - left + 1), 0.0)
 
 
+class _NearMeans(NamedTuple):
+    """The same of the numbers of neighbours, added up where they are asked for."""
+
+    near: NeighbourNumbers
+    mean: Tensor  # (relations + 1,) float64
+    entities: int
+
+    def at(self, key: Tensor) -> Tensor:
+        """(n,) the means at (n,) keys, relation × entities + entity, drawn to 0 as by one number more."""
+        relation = key // self.entities
+        numbers, total = self.near.at(relation, key % self.entities)
+        return torch.where(numbers > 0, (total - numbers * self.mean[relation]) / (numbers + 1), 0.0)
+
+
 class NumberRegression(MadeAtOnce):
     """A number is what least squares make of other numbers."""
 
@@ -116,7 +132,12 @@ class NumberRegression(MadeAtOnce):
         self._qualifiers = torch.unique(context.qualifier)
         self._with_qualifier = torch.unique(self._qualified(context))
         self._means = [_Means.of(key, apart) for key in self._keys(context)]
-        self._near, self._own = (self._centred(sums) for sums in (neighbour_sums(facts), head_sums(facts)))
+        self._own = self._centred(head_sums(facts))
+        self._near: _Means | _NearMeans = (
+            _NearMeans(NeighbourNumbers(facts), self._mean, facts.sizes.entities)
+            if are_too_many(facts)
+            else self._centred(neighbour_sums(facts))
+        )
         self._prepare(context, apart, fact)
 
     @classmethod

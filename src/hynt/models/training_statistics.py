@@ -50,6 +50,9 @@ class NeighbourSums(NamedTuple):
     total: Tensor  # (p,) float64 their sum
 
 
+NO_SUMS = NeighbourSums(torch.zeros(0, dtype=torch.int64), *torch.zeros(2, 0, dtype=torch.float64))
+
+
 class AnswerCounts(NamedTuple):
     """For each place, relation × ROLES + (head, tail or qualifier value): the entities seen there."""
 
@@ -126,6 +129,60 @@ def neighbour_sums(facts: FactTensors) -> NeighbourSums:
         totals.append(near[1][met])
     none = torch.zeros(0, dtype=torch.float64)
     return NeighbourSums(torch.cat([none.long(), *keys]), torch.cat([none, *counts]), torch.cat([none, *totals]))
+
+
+MOST_SUMS = 2**22
+"""Pairs of a relation and an entity that are added up beforehand: with hubs nearly all of them have neighbours with
+numbers, so that a table would grow with the relations times the entities.
+"""
+
+
+def are_too_many(facts: FactTensors) -> bool:
+    """Whether there may be too many sums for a table."""
+    return len(torch.unique(numbers_of(facts).relation)) * facts.sizes.entities > MOST_SUMS
+
+
+class NeighbourNumbers:
+    """What `neighbour_sums` has, added up where it is asked for: it holds the edges and each entity's own numbers."""
+
+    def __init__(self, facts: FactTensors) -> None:
+        entities, own = facts.sizes.entities, head_sums(facts)
+        here, self._there = _edges(facts)
+        degree = torch.bincount(here, minlength=entities)
+        self._offsets = torch.cat([degree.new_zeros(1), degree.cumsum(0)])
+        relation, self._holder = own.key // entities, own.key % entities
+        self._sums = torch.stack([own.numbers, own.total], 1)
+        self._of_relation = torch.searchsorted(relation, torch.arange(facts.sizes.relations + 2))
+
+    def at(self, relation: Tensor, entity: Tensor) -> tuple[Tensor, Tensor]:
+        """(n,) float64 how many numbers of `relation` (n,) the neighbours of `entity` (n,) have, and their sum."""
+        found = torch.zeros(len(relation), 2, dtype=torch.float64)
+        asked, counts = torch.unique(relation, return_counts=True)
+        for one, rows in zip(asked.tolist(), torch.split(relation.argsort(), counts.tolist()), strict=True):
+            who, back = torch.unique(entity[rows], return_inverse=True)
+            found[rows] = self._around(one, who)[back]
+        return found[:, 0], found[:, 1]
+
+    def _around(self, relation: int, entity: Tensor) -> Tensor:
+        """(n, 2) for different entities (n,), by no more work than a few columns of edges."""
+        own = slice(int(self._of_relation[relation]), int(self._of_relation[relation + 1]))
+        holder, sums = self._holder[own], self._sums[own]
+        if not len(holder):
+            return torch.zeros(len(entity), 2, dtype=torch.float64)
+        of, there = self._neighbours(holder)
+        once = torch.zeros(len(self._offsets) - 1, 2, dtype=torch.float64)
+        once.index_add_(0, holder, sums).index_add_(0, there, sums[of])
+        of, there = self._neighbours(entity)
+        near = torch.zeros(len(entity), 2, dtype=torch.float64).index_add_(0, of, once[there])
+        place = torch.searchsorted(holder, entity).clamp(max=len(holder) - 1)
+        back = torch.bincount(of, minlength=len(entity)) * (holder[place] == entity)
+        return near - back.unsqueeze(1) * sums[place]
+
+    def _neighbours(self, entity: Tensor) -> tuple[Tensor, Tensor]:
+        """(k,) which of the entities (n,), and (k,) a neighbour of it."""
+        low, lengths = self._offsets[entity], self._offsets[entity + 1] - self._offsets[entity]
+        of = torch.repeat_interleave(torch.arange(len(entity)), lengths)
+        return of, self._there[torch.arange(len(of)) - (lengths.cumsum(0) - lengths)[of] + low[of]]
 
 
 def head_sums(facts: FactTensors) -> NeighbourSums:

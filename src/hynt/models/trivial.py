@@ -23,10 +23,13 @@ from hynt.models.number_regression import NumberRegression
 from hynt.models.number_series import NumberSeries
 from hynt.models.shared_facts import SharedFacts, TwoSteps, listed, scores_of
 from hynt.models.training_statistics import (
+    NO_SUMS,
     NUMBERS,
     MadeAtOnce,
+    NeighbourNumbers,
     NeighbourSums,
     answer_counts,
+    are_too_many,
     head_sums,
     neighbour_sums,
     pair_counts,
@@ -104,19 +107,24 @@ class NeighbourMean(MadeAtOnce):
     mean: Tensor  # (relations + 1,) float32 scaled, of the relation
     key: Tensor  # (p,) int64 relation × entities + entity, ascending
     estimate: Tensor  # (p,) float32 scaled, the shrunk mean for that relation and entity
+    _near: NeighbourNumbers | None = None  # instead of the last two, where these would be too many
+    _shrinkage: float
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: NeighbourMeanSettings) -> NeighbourMean:
         """The shrunk mean of every entity and relation that have neighbours with numbers in the training facts."""
         mean, near = relation_means(train), cls.sums(train)
-        of_relation = mean[near.key // sizes.entities]
-        estimate = (near.total + settings.shrinkage * of_relation) / (near.numbers + settings.shrinkage)
-        return cls(sizes, mean=mean.float(), key=near.key, estimate=estimate.float())
+        tabled = NO_SUMS if isinstance(near, NeighbourNumbers) else near
+        estimate = _shrunk(tabled.numbers, tabled.total, mean[tabled.key // sizes.entities], settings.shrinkage)
+        made = cls(sizes, mean=mean.float(), key=tabled.key, estimate=estimate.float())
+        if isinstance(near, NeighbourNumbers):
+            made._near, made._shrinkage = near, settings.shrinkage
+        return made
 
     @staticmethod
-    def sums(train: FactTensors) -> NeighbourSums:
+    def sums(train: FactTensors) -> NeighbourSums | NeighbourNumbers:
         """What the mean is of."""
-        return neighbour_sums(train)
+        return NeighbourNumbers(train) if are_too_many(train) else neighbour_sums(train)
 
     def read(self, batch: MaskedBatch) -> HeadQuestion:
         """The head and the relation are all it looks at."""
@@ -127,6 +135,12 @@ class NeighbourMean(MadeAtOnce):
         if not isinstance(candidates, ScaledNumber) or not isinstance(question, HeadQuestion):
             raise ValueError(f"this model answers numbers it has read itself, not {type(candidates).__name__}")
         plain = self.mean[question.relation]
+        if self._near is not None:
+            known = question.head < self.sizes.entities
+            head = torch.where(known, question.head, 0)
+            numbers, total = (one.to(plain.device) for one in self._near.at(question.relation.cpu(), head.cpu()))
+            shrunk = _shrunk(numbers, total, plain.double(), self._shrinkage).float()
+            return torch.where(known & (numbers > 0), shrunk, plain)
         if not len(self.key):
             return plain
         wanted = question.relation * self.sizes.entities + question.head
@@ -134,6 +148,10 @@ class NeighbourMean(MadeAtOnce):
         # A hidden head would be taken for the first entity of the next relation.
         met = (self.key[at] == wanted) & (question.head < self.sizes.entities)
         return torch.where(met, self.estimate[at], plain)
+
+
+def _shrunk(numbers: Tensor, total: Tensor, mean: Tensor, shrinkage: float) -> Tensor:
+    return (total + shrinkage * mean) / (numbers + shrinkage)
 
 
 class HeadMean(NeighbourMean):
