@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.calibration.temperature import (
+    KEPT,
+    Gaps,
     expected_calibration_error,
     first_answers,
-    first_answers_of_chunks,
     fit_by_relation,
     fit_inverse_temperature,
 )
@@ -113,8 +114,31 @@ def test_chunks_of_candidates_come_to_what_all_of_them_do(width, inverse_tempera
     answer = torch.randint(30, (50,), generator=random)
     whole = first_answers(scores, answer, inverse_temperature)
     chunks = [(first, scores[:, first : first + width]) for first in range(0, 30, width)]
-    found = first_answers_of_chunks(chunks, answer, inverse_temperature)
+    found = Gaps.of(lambda: chunks, answer).first_answers(inverse_temperature)
     assert found.rest == pytest.approx(whole.rest, rel=1e-6)
     assert found.mean_gap == pytest.approx(whole.mean_gap, rel=1e-6)
     assert (found.correct == whole.correct).all()
     assert found.loss == pytest.approx(whole.loss)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 50.0])
+@pytest.mark.parametrize("width", [3000, 700])
+def test_gaps_of_many_candidates_are_put_together_with_little_loss(scale, width):
+    scores, answer = planted(8, 100, 3000, 1.0)
+    scores = scale * scores.round(decimals=2)  # many ties
+    scores[:, 5:900] = -torch.inf
+    chunks = [(first, scores[:, first : first + width]) for first in range(0, 3000, width)]
+    gaps = Gaps.of(lambda: chunks, answer)
+    assert gaps.gap.shape == (100, KEPT)
+    assert (gaps.count.sum(1) == 3000 - 895 - 1).all()
+    for inverse_temperature in np.array([0.01, 0.3, 1.0, 4.0, 30.0]) / scale:
+        whole = first_answers(scores, answer, inverse_temperature)
+        found = gaps.first_answers(inverse_temperature)
+        assert found.confidence == pytest.approx(whole.confidence, rel=1e-3)
+        assert found.loss == pytest.approx(whole.loss, rel=4e-4)
+        assert found.slopes == pytest.approx(whole.slopes, rel=5e-3, abs=1e-3)
+        assert (found.correct == whole.correct).all()
+    exact = fit_inverse_temperature(lambda beta: first_answers(scores, answer, beta))
+    assert fit_inverse_temperature(gaps.first_answers).inverse_temperature == pytest.approx(
+        exact.inverse_temperature, rel=1e-3
+    )

@@ -182,11 +182,8 @@ class Judge:
         taken = self._parts.take(few)
         if task == "relation":
             return self._inverse_temperature_of_relations(taken, self._keys[few])
-        tiles: list[ReadTile] = []
-        read_tiles(self.loaded, self.shown, taken.row, taken.position, self.device, tiles.append)
         known = self.known.of_kind(KIND_OF_TASK[task]).lookup(self._keys[few])
-        asked = (taken.row, taken.position, taken.relation.astype(np.int64), _answers(taken, task))
-        held = HeldOut(task, tiles, *asked, known, len(chosen))
+        held = HeldOut.read(self.loaded, task, self.shown, taken, known, self.device, total=len(chosen))
         return fit_inverse_temperature(held.first_answers).inverse_temperature
 
     def _inverse_temperature_of_relations(self, taken: Components, keys: NDArray[np.uint64]) -> float:

@@ -7,9 +7,8 @@ it is: the file carries its own hash and that of the weights it was made with, a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,14 +25,14 @@ from hynt.calibration.intervals import (
     training_spread,
 )
 from hynt.calibration.reach import BINS, AskedNumbers, ResidualScale
-from hynt.calibration.temperature import FirstAnswers, first_answers_of_chunks, fit_by_relation, fit_inverse_temperature
+from hynt.calibration.temperature import FirstAnswers, Gaps, fit_by_relation, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.evaluation_pass import refuse_non_finite
 from hynt.evaluation.metrics import KIND_OF_TASK, TaskName, answerable_components
 from hynt.evaluation.results import NumberQuestions
 from hynt.files import RESTORE, index_text, read_index, write_whole
 from hynt.graph.content_hash import question_keys
-from hynt.graph.fact_table import POSITION_GROUPS, components, position_group
+from hynt.graph.fact_table import POSITION_GROUPS, Components, FactTable, components, position_group
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
 from hynt.graph.vocabulary import Floats, Ids, Vocabulary, spread
 from hynt.runs import WEIGHTS
@@ -330,76 +329,76 @@ MOST_QUESTIONS = 4096
 ENOUGH_QUESTIONS = 100
 """Held-out questions from which on a position has a temperature of its own."""
 KEPT_BYTES = 2**26
-"""Of scores of a task and position, which a fit looks at some thirty times; more are made anew each time."""
+"""Of scores of a task and position, which a fit looks at some thirty times; more are put together by their gaps."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Questions of one task and position that the model has read, to be scored as often as needed."""
+    """Questions of one task and position with what the model says to them, scored once for all temperatures."""
 
-    task: TaskName
-    tiles: list[ReadTile]
     row: Ids  # (n,) the facts they were made of
     position: Ids  # (n,) that is hidden
     relation: Ids  # (n,) beside the answer; of a relation question, the answer
-    answer: Ids  # (n,) the right answers
-    others: AnswerLists  # known answers of each question, the right one among them
+    gaps: Gaps  # (n,) between the answers
+    is_finite: NDArray[np.bool_]  # (n,) whether every candidate has a finite score
     total: int  # questions of the split, before some were left out
 
     def __len__(self) -> int:
-        return len(self.answer)
+        return len(self.row)
 
     def first_answers(self, inverse_temperature: float | Floats) -> FirstAnswers:
         """The first answers at an inverse_temperature, one for all or (n,)."""
-        beta = np.broadcast_to(inverse_temperature, len(self))
-        with torch.no_grad():
-            read = zip(self.tiles, self._kept or map(self._chunks, self.tiles), strict=True)
-            found = FirstAnswers.joined([self._of_tile(tile, chunks, beta[tile.which]) for tile, chunks in read])
-        return found.take(np.argsort(np.concatenate([tile.which for tile in self.tiles])))
+        return self.gaps.first_answers(inverse_temperature)
 
-    def are_finite(self) -> NDArray[np.bool_]:
-        """(n,) whether the model gives every candidate a finite score."""
-        found = np.ones(len(self), dtype=np.bool_)
-        with torch.no_grad():
-            for tile in self.tiles:
-                for _, scores in self._scored(tile):
-                    found[tile.which] &= torch.isfinite(scores[: len(tile.which)]).all(1).cpu().numpy()
-        return found
+    @classmethod
+    def read(
+        cls,
+        loaded: LoadedRun,
+        task: TaskName,
+        table: FactTable,
+        taken: Components,
+        others: AnswerLists,
+        device: torch.device,
+        *,
+        total: int,
+        fold: Ids | None = None,
+    ) -> HeldOut:
+        """Asks the model for the components `taken` (n,) of facts; `others` are the known answers of each question, the
+        right one among them.
+        """
+        relation = taken.relation.astype(np.int64)
+        answer = taken.entity.astype(np.int64) if task == "link" else relation
+        is_finite, parts, order = np.ones(len(taken), dtype=np.bool_), list[Gaps](), list[Ids]()
 
-    def _scored(self, tile: ReadTile) -> Iterator[tuple[int, Tensor]]:
-        return tile.entity_chunks() if self.task == "link" else tile.relation_chunks()
+        def work(tile: ReadTile) -> None:
+            row, candidate = _listed(others, tile.which)
+            is_other = candidate != answer[tile.which][row]
+            row, candidate = row[is_other], candidate[is_other]
 
-    @cached_property
-    def _kept(self) -> list[list[tuple[int, Tensor]]] | None:
-        """The scores of each tile, where they are few enough to be kept from one inverse temperature to the next."""
-        sizes = self.tiles[0].model.sizes
-        candidates = sizes.entities if self.task == "link" else sizes.relations
-        if 4 * len(self) * candidates > KEPT_BYTES:
-            return None
-        return [list(self._chunks(tile)) for tile in self.tiles]
+            def chunks() -> Iterator[tuple[int, Tensor]]:
+                """Scores of the candidates from the first on, with −∞ for other known answers."""
+                for first, whole in tile.entity_chunks() if task == "link" else tile.relation_chunks():
+                    scores = whole[: len(tile.which)].clone()
+                    is_finite[tile.which] &= torch.isfinite(scores).all(1).cpu().numpy()
+                    here = (candidate >= first) & (candidate < first + scores.shape[1])
+                    places = (torch.from_numpy(one).to(scores.device) for one in (row[here], candidate[here] - first))
+                    scores[tuple(places)] = -torch.inf
+                    yield first, scores
 
-    def _of_tile(
-        self, tile: ReadTile, chunks: Iterable[tuple[int, Tensor]], inverse_temperature: Floats
-    ) -> FirstAnswers:
-        answer = torch.from_numpy(self.answer[tile.which]).to(tile.question.encoded.device)
-        return first_answers_of_chunks(chunks, answer, inverse_temperature)
+            right = torch.from_numpy(answer[tile.which]).to(tile.question.encoded.device)
+            parts.append(Gaps.of(chunks, right, KEPT_BYTES // (4 * len(taken))))
+            order.append(tile.which)
 
-    def _chunks(self, tile: ReadTile) -> Iterator[tuple[int, Tensor]]:
-        """(first, scores): (k, width) scores of the candidates from `first` on, with −∞ for other known answers."""
-        row, candidate = self._known_in(tile.which)
-        is_other = candidate != self.answer[tile.which][row]
-        row, candidate = row[is_other], candidate[is_other]
-        for first, whole in self._scored(tile):
-            scores = whole[: len(tile.which)].clone()
-            here = (candidate >= first) & (candidate < first + scores.shape[1])
-            places = (torch.from_numpy(one).to(scores.device) for one in (row[here], candidate[here] - first))
-            scores[tuple(places)] = -torch.inf
-            yield first, scores
+        read_tiles(loaded, table, taken.row, taken.position, device, work, fold=fold)
+        gaps = Gaps.joined(parts, np.argsort(np.concatenate(order)))
+        return cls(taken.row, taken.position, relation, gaps, is_finite, total)
 
-    def _known_in(self, which: Ids) -> tuple[Ids, Ids]:
-        starts, ends = self.others.offsets[which], self.others.offsets[which + 1]
-        row, slot = spread(starts, ends - starts)
-        return row, self.others.answers[slot].astype(np.int64)
+
+def _listed(lists: AnswerLists, which: Ids) -> tuple[Ids, Ids]:
+    """The known answers of these questions: whose each is, and which."""
+    starts, ends = lists.offsets[which], lists.offsets[which + 1]
+    row, slot = spread(starts, ends - starts)
+    return row, lists.answers[slot].astype(np.int64)
 
 
 def held_out(
@@ -421,12 +420,8 @@ def held_out(
     for one in np.unique(group).tolist():
         own = chosen[group == one]
         few = own[np.linspace(0, len(own) - 1, min(len(own), most)).astype(np.int64)]
-        taken, tiles = parts.take(few), list[ReadTile]()
-        read_tiles(loaded, table, taken.row, taken.position, device, tiles.append, fold=fold)
-        relation = taken.relation.astype(np.int64)
-        answer = taken.entity.astype(np.int64) if task == "link" else relation
-        asked = (taken.row, taken.position, relation, answer)
-        held = HeldOut(task, tiles, *asked, index.lookup(keys[few]), len(own))
-        refuse_non_finite(held.are_finite(), taken, loaded.graph, split)
+        taken, others = parts.take(few), index.lookup(keys[few])
+        held = HeldOut.read(loaded, task, table, taken, others, device, total=len(own), fold=fold)
+        refuse_non_finite(held.is_finite, taken, loaded.graph, split)
         found[POSITION_GROUPS[one]] = held
     return found

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -97,58 +97,88 @@ class FirstAnswers:
         )
 
 
-def first_answers(scores: Tensor, answer: Tensor, inverse_temperature: float | Floats) -> FirstAnswers:
-    """Of (n, candidates) scores, −∞ for what is no candidate, with the right answers (n,) int64."""
-    return first_answers_of_chunks([(0, scores)], answer, inverse_temperature)
+KEPT = 1024
+"""Kinds of gaps of a question with many candidates."""
+_FINEST, _PER_OCTAVE = -20, 32  # of the gaps that are put together: from 2^-20 to 2^12, each kind 3 % wide
 
 
-def first_answers_of_chunks(
-    chunks: Iterable[tuple[int, Tensor]], answer: Tensor, inverse_temperature: float | Floats
-) -> FirstAnswers:
-    """The same from (first, scores) chunks of candidates, which are looked at one after another."""
-    found: _Seen | None = None
-    beta = torch.as_tensor(inverse_temperature, dtype=torch.float64, device=answer.device).expand(len(answer))
-    for first, scores in chunks:
-        seen = _Seen.of(scores, first, beta)
-        found = seen if found is None else found.joined(seen, beta)
-    assert found is not None  # a graph has an entity and a relation
-    rest = found.rest.clamp(min=_SMALLEST)
-    mean = found.gaps / rest
-    said = [one.cpu().numpy() for one in (beta, rest, mean, found.place == answer)]
-    return FirstAnswers(said[0], said[1], said[2], said[3])
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """How far the candidates of `n` questions lie below the first one: after one look at the scores, all that first
+    answers need at any temperature. Of few candidates each has a gap of its own; of many, those that lie nearly equally
+    far off share one, their mean, and confidences are right to one in 1,000.
+    """
 
-
-class _Seen(NamedTuple):
-    """What some candidates come to: the first of them, and the others by their gaps to it."""
-
-    best: Tensor  # (n,) float32; −∞ where none of these is a candidate
-    place: Tensor  # (n,) int64
-    rest: Tensor  # (n,) float64 Σ exp(−β g)
-    gaps: Tensor  # (n,) float64 Σ g · exp(−β g)
+    gap: Tensor  # (n, kept) as finely as scores are
+    count: Tensor  # (n, kept) how many candidates lie so far off; 0 of the first, and of what is no candidate; or bool
+    is_correct: Tensor  # (n,) bool: whether the first is the right answer
 
     @classmethod
-    def of(cls, scores: Tensor, first: int, inverse_temperature: Tensor) -> _Seen:
-        best, place = scores.max(1)
-        gap = best[:, None] - scores
-        weight = torch.exp(-inverse_temperature[:, None].to(gap.dtype) * gap)
-        weight = weight.scatter(1, place[:, None], 0.0)
-        gap = torch.where(torch.isfinite(gap), gap, 0.0)
-        # Where nothing is a candidate, −∞ − (−∞) made NaN of all weights.
-        weight = torch.where(torch.isneginf(best)[:, None], 0.0, weight)
-        return cls(best, place + first, weight.sum(1, dtype=torch.float64), (weight * gap).sum(1, dtype=torch.float64))
+    def of(cls, chunks: Callable[[], Iterable[tuple[int, Tensor]]], answer: Tensor, few: int = KEPT) -> Gaps:
+        """From (first, scores) chunks of candidates, −∞ for what is no candidate, with the right answers (n,) int64.
+        Up to `few` candidates keep gaps of their own. Several chunks are made twice, so as not to be held together.
+        """
+        best, place = torch.full_like(answer, -torch.inf, dtype=torch.float32), torch.zeros_like(answer)
+        width, last = 0, None
+        for first, scores in chunks():
+            highest, there = scores.max(1)
+            place = torch.where(highest > best, there + first, place)
+            best = torch.maximum(best.to(highest.dtype), highest)
+            width, last = first + scores.shape[1], (first, scores)
+        assert last is not None  # a graph has an entity and a relation
+        own: list[tuple[Tensor, Tensor]] = []
+        total = torch.zeros((len(answer), KEPT), dtype=torch.float64, device=answer.device)
+        count = torch.zeros_like(total)
+        for first, scores in [last] if last[1].shape[1] == width else chunks():
+            gap = best[:, None] - scores
+            column = torch.arange(first, first + scores.shape[1], device=answer.device)
+            is_other = torch.isfinite(gap) & (column != place[:, None])
+            gap = torch.where(is_other, gap, 0.0)
+            if width <= few:
+                own.append((gap, is_other))
+            else:
+                kind = _kinds(gap)
+                total.scatter_add_(1, kind, gap.double())
+                count.scatter_add_(1, kind, is_other.double())
+        if own:
+            gap, is_other = (torch.cat(one, 1) for one in zip(*own, strict=True))
+            return cls(gap, is_other, place == answer)
+        return cls((total / count.clamp(min=1.0)).to(best.dtype), count.to(best.dtype), place == answer)
 
-    def joined(self, later: _Seen, inverse_temperature: Tensor) -> _Seen:
-        """Both together; of equal first ones the earlier is the first."""
-        takes_later = later.best > self.best
-        (best, place, rest, gaps), (below, _, other_rest, other_gaps) = (
-            [torch.where(takes_later, new, old) for new, old in zip(late, early, strict=True)]
-            for late, early in ((later, self), (self, later))
+    @classmethod
+    def joined(cls, parts: Sequence[Gaps], order: Ids) -> Gaps:
+        """The questions of several, in this order."""
+        rows = torch.from_numpy(order)
+        gap, count, correct = (
+            torch.cat(one)[rows.to(one[0].device)]
+            for one in zip(*((part.gap, part.count, part.is_correct) for part in parts), strict=True)
         )
-        # The first of the lower ones is itself one more candidate, and all of them are so much further off.
-        further = torch.where(torch.isneginf(below), 0.0, best.double() - below.double())
-        weight = torch.where(torch.isneginf(below), 0.0, torch.exp(-inverse_temperature * further))
-        rest = rest + weight * (1.0 + other_rest)
-        return _Seen(best, place, rest, gaps + weight * (other_gaps + further * (1.0 + other_rest)))
+        return cls(gap, count, correct)
+
+    def __len__(self) -> int:
+        return len(self.is_correct)
+
+    def first_answers(self, inverse_temperature: float | Floats) -> FirstAnswers:
+        """The first answers at an inverse temperature, one for all or (n,)."""
+        beta = torch.as_tensor(inverse_temperature, dtype=torch.float64, device=self.gap.device).expand(len(self))
+        weight = torch.exp(-beta[:, None].to(self.gap.dtype) * self.gap) * self.count
+        rest = weight.sum(1, dtype=torch.float64).clamp(min=_SMALLEST)
+        mean = (weight * self.gap).sum(1, dtype=torch.float64) / rest
+        said = [one.cpu().numpy() for one in (beta, rest, mean, self.is_correct)]
+        return FirstAnswers(said[0], said[1], said[2], said[3])
+
+
+def _kinds(gap: Tensor) -> Tensor:
+    """Which of `KEPT` kinds each gap is of: by its exponent and the first digits of its fraction, which are the first
+    bits of a float.
+    """
+    bits = gap.float().view(torch.int32) >> (23 - (_PER_OCTAVE - 1).bit_length())
+    return (bits - (127 + _FINEST) * _PER_OCTAVE).clamp(0, KEPT - 1).long()
+
+
+def first_answers(scores: Tensor, answer: Tensor, inverse_temperature: float | Floats) -> FirstAnswers:
+    """Of (n, candidates) scores, −∞ for what is no candidate, with the right answers (n,) int64; to the last digit."""
+    return Gaps.of(lambda: [(0, scores)], answer, scores.shape[1]).first_answers(inverse_temperature)
 
 
 def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_]) -> float:
