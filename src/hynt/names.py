@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Generic, TypeVar
@@ -45,6 +46,11 @@ def named_twice(names: Iterable[str]) -> str | None:
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """So many of something, such as 1 fact or 2 facts."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def as_given(names: Iterable[str]) -> str:
+    """Names as a shell and `--numeric` take them."""
+    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
 # Named things in one visible place: formats, models, presets.

@@ -151,7 +151,7 @@ def test_a_field_of_numbers_says_what_it_takes(visit):
     page.get_by_label("Value of qualifier 1", exact=True).fill("20")
     assert "A date: 1995" in page.locator(".suggestions").inner_text()
     page.get_by_label("Tail", exact=True).fill("15")
-    assert "A number with its unit; without one it counts as m" in page.locator(".suggestions").inner_text()
+    assert "A number with its unit; without one, the unit is m" in page.locator(".suggestions").inner_text()
 
 
 def test_empty_fields_of_trends_suggest_what_they_may_hold(visit):

@@ -19,7 +19,7 @@ def test_a_preview_shows_facts_relations_and_what_is_left_out_and_writes_nothing
         "Read as csv-edges.",
         "3 records read, 2 kept, 1 rejected.",
         "The first 2 facts:",
-        "Ann · mass · 176.4 lb (year 2,020)",
+        "Ann · mass · 176.4 lb (year 2020)",
         "mass: number in kg, 1 use",
         "knows: entity, 1 use",
         "year: number, 2 uses",

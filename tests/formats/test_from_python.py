@@ -258,3 +258,27 @@ def test_the_types_of_a_data_frame_are_understood():
 def test_a_decimal_is_a_number():
     (fact,) = graph_from_facts([("a", "r", decimal.Decimal("1.50"))]).facts()
     assert fact.tail == Number(1.5, "1.50")
+
+
+def test_a_wide_table_has_a_fact_for_each_value():
+    table = pd.DataFrame(
+        {
+            "country": ["Japan", "France"],
+            "year": [2020, 2021],
+            "population": [126.1, None],
+            "capital": ["Tokyo", "Paris"],
+        }
+    )
+    graph = graph_from_table(table, head="country", wide=True, qualifiers=["year"], dates=["year"], split="1:0:0")
+    year = [Qualifier("year", Number(float(number), str(number), "date")) for number in (2020, 2021)]
+    assert set(graph.facts()) == {
+        Fact("Japan", "population", Number(126.1, "126.1"), (year[0],)),
+        Fact("Japan", "capital", "Tokyo", (year[0],)),
+        Fact("France", "capital", "Paris", (year[1],)),
+    }
+    without = graph_from_table(table.drop(columns="year"), head="country", wide=True)
+    assert {one.name: one.kind for one in without.relations} == {"population": "number", "capital": "entity"}
+    with pytest.raises(DataError, match=r"no column 'relation'.*If the columns are relations, say wide=True\."):
+        graph_from_table(table, head="country")
+    with pytest.raises(DataError, match="train table, row 1: the value holds the control character"):
+        graph_from_table(pd.DataFrame({"head": ["a"], "b": ["\x07"]}), wide=True)

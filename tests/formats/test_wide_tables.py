@@ -6,8 +6,8 @@ import pytest
 
 from hynt.errors import RecordProblem, UsageError
 from hynt.formats.format import ReadOptions
-from hynt.formats.importing import ImportOptions, read_graph
-from hynt.formats.values import read_written_date
+from hynt.formats.importing import ImportOptions, check_source, read_graph
+from hynt.formats.values import read_written_date, read_written_number
 from hynt.graph.fact import Fact, Number, Qualifier
 from tests.formats.graphs import read_file
 
@@ -85,3 +85,87 @@ def test_a_date_that_could_be_two_needs_a_format(tmp_path):
     found, report = table(tmp_path, rows, dates=("born",), date_format="%d/%m/%Y")
     assert found == [Fact("a", "born", Number(2015 + 92 / 365, "03/04/2015", "date"))]
     assert report.problems[0].what == "'4. April' is not written as %d/%m/%Y."
+
+
+FILMS = (
+    '\ufefftitle,year,directors,budget\r\nFargo,1996,Joel Coen; Ethan Coen,"7,000,000"\r\n'
+    'Solaris,1972,Andrei Tarkovsky,"1,000,000"\r\nSolaris,2002,Steven Soderbergh,"47,000,000"\r\n'
+    'The Matrix,1999,Lana Wachowski; Lilly Wachowski,"63,000,000"\r\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "number_format", "value"),
+    [
+        ("839,727", "1,234.5", 839727.0),
+        ("-1,234.25", "1,234.5", -1234.25),
+        ("12", "1,234", 12.0),
+        ("1.234,5", "1.234,5", 1234.5),
+        ("1.234", "1.234", 1234.0),
+        ("0,5", "1234,5", 0.5),
+        ("1\u202f234\u00a0567,5", "1 234,5", 1234567.5),
+        ("1'234.5", "1'234.5", 1234.5),
+    ],
+)
+def test_numbers_are_read_as_an_example_shows(text, number_format, value):
+    assert read_written_number(text, number_format) == Number(value, text)
+
+
+def test_numbers_that_are_not_written_as_the_example_are_refused():
+    for text, number_format in {"1,2345": "1,234.5", "12.34": "1.234,5", "1,5": "1,234.5", "5 km": "1,234"}.items():
+        with pytest.raises(RecordProblem, match=f"is not written as {number_format}"):
+            read_written_number(text, number_format)
+    with pytest.raises(RecordProblem) as problem:
+        read_written_number("839,727")
+    assert problem.value.advice == "Say how numbers are written: --number-format '1,234.5'."
+    for wrong in ("1.2", "1.234.5", "12,345"):
+        with pytest.raises(UsageError, match="does not show how numbers are written"):
+            read_written_number("5", wrong)
+
+
+def test_cells_with_several_values_are_as_many_facts(tmp_path):
+    wide = {"wide": True, "head": "title", "numeric": ("budget",), "number_format": "1,234.5"}
+    found, report = table(tmp_path, FILMS, several=("directors",), **wide)
+    assert [fact.tail for fact in found if fact.relation == "directors"][:2] == ["Joel Coen", "Ethan Coen"]
+    assert Fact("Fargo", "budget", Number(7e6, "7,000,000")) in found
+    assert report.rejected == {}
+    found, _ = table(tmp_path, FILMS.replace(";", " and"), several=("directors",), several_by=" and ", **wide)
+    assert Fact("Fargo", "directors", "Ethan Coen") in found
+    with pytest.raises(UsageError, match=r"'director' is not a column of values.*"):
+        table(tmp_path, FILMS, several=("director",), **wide)
+
+
+def test_what_a_wide_table_seems_to_mean_is_hinted(tmp_path):
+    path = tmp_path / "films.csv"
+    path.write_text(FILMS, encoding="utf-8")
+    with pytest.raises(UsageError, match="table with the columns 'title', 'year', 'directors', 'budget'") as error:
+        check_source(path, "")
+    assert "--wide --head title" in error.value.advice
+    report, _ = check_source(path, "", ImportOptions(ReadOptions(wide=True, head="title")))
+    said = " ".join(report.hints)
+    assert "a name of title stands in more than one row, such as Solaris in lines 3 and 4" in said
+    assert "add: --several directors" in said
+    assert "values of budget are written like numbers" in said
+    assert "add: --numeric budget --number-format 1,234.5" in said
+    assert "values of year are written like years and were read as names. If they are years, add: --dates year" in said
+    options = ReadOptions(
+        wide=True, head="title", numeric=("budget",), number_format="1,234.5", dates=("year",), several=("directors",),
+        qualifier=("year",),
+    )  # fmt: skip
+    report, _ = check_source(path, "", ImportOptions(options))
+    assert report.hints == []
+
+
+def test_a_problem_names_its_column_and_every_reason_is_shown(tmp_path):
+    rows = "".join(f"film {number},{number} min,1999\n" for number in range(30))
+    _, report = table(
+        tmp_path,
+        f"title,runtime,year\n{rows}last,90,soon\n",
+        wide=True,
+        head="title",
+        numeric=("runtime",),
+        dates=("year",),
+    )
+    assert report.problems[0].what == "runtime: '0 min' is not a number."
+    assert len(report.problems) == 20
+    assert report.problems[-1].what.startswith("year: 'soon' is not")

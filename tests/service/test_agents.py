@@ -85,6 +85,8 @@ def test_answers_are_those_of_the_service(service):
     assert number["answers"][0]["value"] == height["answers"][0]["value"]
     assert explained["answer"] == same["answers"][0]["name"]
     assert {one["says"] for one in explained["influences"]} >= {"Person 1", "born in"}
+    assert all(one["says"] for one in explained["influences"])
+    assert [(one["relation"]["name"], one["share"]) for one in numbers["usual"]][:1] == [("date", 1.0)]
     assert len([row for row in trend["rows"] if row["value"] is None]) == 3
     assert proposed["entity"]["name"] == "Person 1"
 

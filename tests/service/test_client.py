@@ -35,6 +35,7 @@ def test_what_it_gives(service):
     assert client.entities("spring")[0]["id"] == "town/0"
     assert client.entity("town/0", limit=1)["total"] == 55
     assert client.relations("born")[0]["name"] == "born in"
+    assert client.relations("live people")[0]["description"] == "people who live there"
     assert len(client.similar("p0", top=2)) == 2
     assert client.trends("town/0", "population", points=3, qualifiers=[])["relation"] == "P1082"
     assert "influences" in client.explain(("p0", "born in", "?"))

@@ -91,7 +91,7 @@ def test_what_is_installed_is_not_changed_but_a_copy_is(tmp_path, capsys, world)
     assert invoke(["update", "world", str(more)]) == 2
     told = capsys.readouterr().err
     assert "this run comes with hynt, and what is installed is not changed" in told
-    assert "hynt update world FACTS --out RUN" in told
+    assert "hynt update world --out RUN" in told
     with pytest.raises(UsageError, match="what is installed is not changed"):
         world.update([("Atlantis", "shares border with", "Japan")])
     with pytest.raises(UsageError, match="what is installed is not changed"):
@@ -106,6 +106,11 @@ def test_what_is_installed_is_not_changed_but_a_copy_is(tmp_path, capsys, world)
     assert copy.count_read("test") == RunFolder.open(tmp_path / "mine").reads("test")
     assert "Atlantis" in hynt.load(tmp_path / "mine", "cpu").graph
     assert files() == before
+    assert invoke(["update", "world", "--out", str(tmp_path / "plain")]) == 0  # to change it later, on its pages
+    assert f"Copied to {tmp_path / 'plain'}." in capsys.readouterr().out
+    assert hynt.load(tmp_path / "plain", "cpu").version == 0
+    assert invoke(["update", str(tmp_path / "plain")]) == 2
+    assert "nothing was given to change" in capsys.readouterr().err
 
 
 def test_it_can_be_given_away_with_its_graph(tmp_path):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NEW_FROM = 0.5
 """The probability from which on an answer that the graph does not hold is called new; below it is a guess."""
+_HARDLY = 0.001
+"""Guesses below this are not named in a short view."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,13 @@ class Answers(Table):
     stored: tuple[StoredAnswer, ...] = field(default=())  # what the graph holds: the closest facts, then the latest
     stored_total: int = 0  # how many different answers the graph holds
     missing: tuple[MissingQualifier, ...] = field(default=())  # what facts of the relation nearly always say
+
+    def __repr__(self) -> str:
+        first = self.answers[0] if self.answers else None
+        if isinstance(first, NumberAnswer):
+            return f"<answer to {self.question}: {first.text(first.value)}{_interval_text(first)}>"
+        best = "none" if first is None else f"the first is {first.name} ({first.probability:.3f})"
+        return f"<{plural(len(self.answers), 'answer')} to {self.question}: {best}>"
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -317,9 +326,11 @@ def told_of_guesses(answers: Answers, shown: int = 0) -> str:
     left = answers.guesses[shown:]
     if not left:
         return ""
+    guesses = plural(len(left), "guess", "guesses")
+    if left[0].probability < _HARDLY:
+        return f"{guesses} below probability {_HARDLY:g}{in_view(answers)}"
     first = f"the first of them {left[0].name} ({left[0].probability:.3f})"
-    below = f"below probability {NEW_FROM:g}{in_view(answers)}"
-    return f"{plural(len(left), 'guess', 'guesses')} {below}: {first}"
+    return f"{guesses} below probability {NEW_FROM:g}{in_view(answers)}: {first}"
 
 
 def in_view(answers: Answers) -> str:

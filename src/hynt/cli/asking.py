@@ -85,9 +85,8 @@ def _print_number(console: Console, answer: NumberAnswer) -> None:
 
     console.print(f"  answer          {visible(answer.text(answer.value))}")
     if answer.interval is not None:
-        console.print(
-            f"  {answer.level:.0%} interval    {visible(between(answer.interval))} (from {answer.interval_from})"
-        )
+        errors = f"(by errors of {answer.interval_from})"
+        console.print(f"  {answer.level:.0%} interval    {visible(between(answer.interval))} {errors}")
     if answer.training_range is not None:
         from hynt.graph.sentences import format_quantity
 

@@ -131,7 +131,7 @@ def _print(console: Console, result: dict[str, Any]) -> None:
 
 def _doubt(row: dict[str, Any]) -> str:
     if row["kind"] == "number":
-        return "" if "residual" not in row else f" ({row['residual']:.1f} radii off)"
+        return "" if "residual" not in row else f" ({row['residual']:.1f} times its interval off)"
     return f" ({_percent(row['probability'])})"
 
 

@@ -205,14 +205,14 @@ def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalRep
         )
     if result["oversight_rate"] is None:
         console.print(
-            "too little was held out to tell what is lacked by oversight: probabilities are those of the answers, if "
-            "there are any",
+            "too little was held out to tell what the graph lacks by oversight: probabilities say how likely an answer "
+            "is, if there is one",
             soft_wrap=True,
         )
     elif result["questions"]:
         console.print(
-            f"by oversight the graph lacks about {result['oversight_rate']:.2g} facts for each of the validation "
-            "split; what it lacks beyond that is taken to be lacked for a reason",
+            f"for each fact of the validation split the graph seems to lack {result['oversight_rate']:.2g} by "
+            "oversight; its other gaps are taken to be right; --threshold 0 lists every guess",
             soft_wrap=True,
         )
     if result["checked"]:

@@ -129,7 +129,7 @@ def _print_summary(console: Console, summary: dict[str, Any]) -> None:
     if bests:
         told = "; ".join(f"{best['metric']} {best['value']:.4f} at epoch {best['epoch']}" for best in bests)
         console.print(f"best on validation: {told}")
-    console.print(f"next: hynt evaluate {summary['run']}")
+    console.print(f"next: hynt evaluate {summary['run']}, or hynt serve {summary['run']} to explore it")
 
 
 def _print_estimate(found: Estimate, device: str, as_json: bool) -> None:

@@ -51,7 +51,11 @@ def update(
     ] = "",
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="RUN", help="Copy the run to this new folder first, and change the copy."),
+        typer.Option(
+            "--out",
+            metavar="RUN",
+            help="Copy the run to this new folder first, and change the copy; without changes, only copy.",
+        ),
     ] = None,
     log: Annotated[bool, typer.Option("--log", help="Change nothing, and list all versions.")] = False,
     as_json: JsonFlag = False,
@@ -77,6 +81,15 @@ def update(
     if out is not None:
         check_new_folder(out, "--out")
         opened, run = opened.save(out), out
+        if not (facts or remove or remove_entities or merge or corrections):
+            copied = {"run": str(out), "changed": False, "version": opened.version}
+            deliver(
+                copied,
+                as_json=as_json,
+                save=None,
+                text=lambda console: console.print(f"Copied to {visible(str(out))}."),
+            )
+            return
     before = opened.version
     try:
         later = opened.update(

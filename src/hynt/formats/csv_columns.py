@@ -217,6 +217,12 @@ def _check(layout: FileColumns, names: list[str], options: ReadOptions, path: Pa
     main = {place.position for place in (*ends, layout.unit, layout.node, layout.labels, layout.label) if place}
     values = (*layout.properties, *layout.qualifiers)
     twice = named_twice([*(names[position] for position in main), *(column.name for column in values)])
+    columns = [column.name for column in values]
+    single = next((name for name in options.several if name not in columns), None)
+    if single is not None:
+        raise UsageError(
+            f"{single!r} is not a column of values in {path}.", where="--several", advice=advice_on(single, columns)
+        )
     if twice is not None:
         raise DataError(f"two columns are called {twice!r}.", where=f"{path}:1", advice="Rename one of them.")
     both = sorted(set(options.numeric) & set(options.dates))

@@ -14,12 +14,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.csv_columns import ColumnKind, FileColumns, NameColumn, ValueColumn, choose_delimiter, read_header
+from hynt.formats.csv_columns import (
+    DELIMITERS,
+    ColumnKind,
+    FileColumns,
+    NameColumn,
+    ValueColumn,
+    choose_delimiter,
+    read_header,
+)
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import text_lines
 from hynt.formats.source_files import bare_name
-from hynt.formats.values import check_name, parse_number, read_written_date, shortened
-from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
+from hynt.formats.values import check_name, read_written_date, read_written_number, shortened
+from hynt.graph.fact import DATE_UNIT, Fact, Qualifier, Value
+from hynt.names import as_given
 
 NODE_LABEL = ":LABEL"
 """The relation between a node and its labels."""
@@ -27,6 +36,8 @@ LABEL_COLUMNS = ("name", "title", "label", "displayName", "display_name")
 """What the text that people call a node by is called, unless the user says."""
 _DAY_AND_TIME = re.compile(r"[-+]?\d{4,}-\d\d-\d\dT")
 _ZONE_NAME, _ZONE_HOURS = re.compile(r"\[[^\]]*\]$"), re.compile(r"([+-]\d\d)(\d\d)$")
+_WATCHED = 1_000_000
+"""Heads of a wide table that are remembered, to tell of those that come again."""
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "..", "-", "?"})
 
 
@@ -51,7 +62,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
         end = report.line
         yield from rows.facts(record)
         report.line = end  # a record may span lines; the problem names its first, reading goes on after its last
-    rows.note_unused_names()
+    rows.note_what_was_overlooked()
 
 
 class _EdgeRows:
@@ -61,7 +72,14 @@ class _EdgeRows:
         self._layout = layout
         self._report = report
         self._array_delimiter = array_delimiter
-        self._relation, self._date_format = options.relation_name, options.date_format
+        self._relation = options.relation_name
+        self._date_format, self._number_format = options.date_format, options.number_format
+        self._separator = DELIMITERS.get(options.several_by, options.several_by) or ";"
+        self._several = frozenset(options.several)
+        self._heads: dict[str, int] = {}  # of a table with one row for each thing: the line it was first on
+        self._recurring: dict[str, tuple[int, int]] = {}
+        self._wanted_head, self._labelled = options.head, bool(options.label)
+        self._listed: dict[str, set[str]] = {}  # by column, some cells that seem to hold several values
         columns = layout.properties
         label = next(
             (one for name in LABEL_COLUMNS for one in columns if one.name == name and one.kind == "entity"), None
@@ -94,8 +112,26 @@ class _EdgeRows:
         elif layout.head:
             yield from self._wide(layout.head, fields)
 
-    def note_unused_names(self) -> None:
-        """A name given with --numeric or --dates that fits nothing in the file may be a slip of the pen."""
+    def note_what_was_overlooked(self) -> None:
+        """Different things of one name, cells that seem to hold several values, and names given with --numeric or
+        --dates that fit nothing in the file."""
+        if self._recurring:
+            name, (first, second) = next(iter(self._recurring.items()))
+            names = f"{len(self._recurring):,} names" if len(self._recurring) > 1 else "a name"
+            stand = "stand" if len(self._recurring) > 1 else "stands"
+            self._report.hints.append(
+                f"{names} of {self._wanted_head} {stand} in more than one row, such as {shortened(name)} in lines "
+                f"{first} and {second}: each becomes one entity with the facts of all its rows. If these are different "
+                "things, add a column of ids, and say --head ID --label NAME; if a column such as the year tells the "
+                "rows apart: --qualifier YEAR"
+            )
+        listed = [column for column, cells in self._listed.items() if len(cells) > 1]
+        if listed:
+            example = min(self._listed[listed[0]])
+            self._report.hints.append(
+                f"cells of {', '.join(listed)} seem to hold several values, such as {shortened(example)}. If they do, "
+                f"add: --several {as_given(listed)}{' --several-by pipe' if ';' not in example else ''}"
+            )
         for name in sorted(self._unused):
             self._report.note(
                 "unused-name", f"{name!r} is neither a column nor a relation here.", "Check its spelling."
@@ -123,6 +159,8 @@ class _EdgeRows:
         try:
             head = _identity(fields, place, "head")
             self._name(head, fields)
+            if not self._layout.qualifiers:
+                self._look_out_for(head)
             qualifiers = tuple(self._qualifiers(self._layout.qualifiers, fields))
         except RecordProblem as problem:
             self._reject(problem)
@@ -139,16 +177,25 @@ class _EdgeRows:
             for text in self._texts(column, fields):
                 yield Qualifier(column.name, self._read(text, column.kind))
 
+    def _look_out_for(self, head: str) -> None:
+        """Remember the first line of a name, and the names that come again; only so many are watched."""
+        first = self._heads.setdefault(head, self._report.line) if len(self._heads) < _WATCHED else None
+        if first not in (None, self._report.line) and head not in self._recurring:
+            self._recurring[head] = (first, self._report.line)
+
     def _name(self, entity: str, fields: list[str]) -> None:
         """Remember what people call an entity, where a column says it."""
         if self._label is not None and (label := fields[self._label.position].strip()):
             self._report.labels.setdefault(entity, check_name(label, "label"))
 
     def _read(self, text: str, kind: ColumnKind) -> Value:
-        return read_value(text, kind, self._date_format)
+        return read_value(text, kind, self._date_format, self._number_format)
 
     def _property(self, head: str, name: str, text: str, kind: ColumnKind, pairs: tuple[Qualifier, ...] = ()) -> Fact:
-        return Fact(head, name, self._read(text, kind), pairs)
+        try:
+            return Fact(head, name, self._read(text, kind), pairs)
+        except RecordProblem as problem:
+            raise RecordProblem(problem.reason, f"{shortened(name)}: {problem.what}", problem.advice) from None
 
     def _node(self, place: NameColumn, fields: list[str]) -> Iterator[Fact]:
         """A fact for each label, number and date of a node."""
@@ -176,8 +223,14 @@ class _EdgeRows:
 
     def _texts(self, column: ValueColumn, fields: list[str]) -> list[str]:
         text = fields[column.position]
+        if column.name in self._several:
+            return [part for part in map(str.strip, text.split(self._separator)) if part]
         if column.is_array and self._array_delimiter:
             return [part for part in text.split(self._array_delimiter) if part]
+        if column.kind == "entity" and (";" in text or "|" in text):
+            seen = self._listed.setdefault(column.name, set())
+            if len(seen) < 2 and all(map(str.strip, text.split(";" if ";" in text else "|"))):
+                seen.add(text)
         return [text] if text else []
 
     def _counted(self, make: Callable[..., Fact], *parts: object) -> Iterator[Fact]:
@@ -216,10 +269,10 @@ def _in_unit(value: Value, unit: str, relation: str) -> Value:
     return value._replace(unit=unit)
 
 
-def read_value(text: str, kind: ColumnKind, date_format: str = "") -> Value:
+def read_value(text: str, kind: ColumnKind, date_format: str = "", number_format: str = "") -> Value:
     """A text as what its column holds."""
     if kind == "number":
-        return Number(parse_number(text), text)
+        return read_written_number(text, number_format)
     if kind == "date":
         # Neo4j writes zones as +0100 and [Europe/Berlin]; ISO 8601 as +01:00.
         written = _ZONE_HOURS.sub(r"\1:\2", _ZONE_NAME.sub("", text)) if _DAY_AND_TIME.match(text) else text

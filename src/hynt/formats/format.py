@@ -40,6 +40,9 @@ class ReadOptions:
     wide: bool = False  # csv-edges: every column but the head and the qualifiers is a relation
     qualifier: tuple[str, ...] = ()  # csv-edges, wide: the columns that qualify the facts of their row
     date_format: str = ""  # of dates that are not written as 1922-01-28, as in Python: %d/%m/%Y
+    number_format: str = ""  # of numbers that are not written as 1234.5, by an example: 1,234.5
+    several: tuple[str, ...] = ()  # csv-edges: the columns whose cells hold several values
+    several_by: str = ""  # csv-edges: what stands between them, "" for a semicolon
     delimiter: str = ""  # csv-edges: "" to take it from the file name and the header
     string_literals: Literal["drop", "keep"] = "drop"  # rdf: text literals are dropped and counted, or become entities
     base: str = ""  # rdf: what relative addresses stand under
@@ -49,7 +52,9 @@ class ReadOptions:
     max_expansion: int = MOST_EXPANSION  # decompressed bytes per byte, beyond which a file is taken for a bomb
 
 
-EVERYWHERE = frozenset({"strict", "max_line_bytes", "max_expansion", "numeric", "dates", "date_format"})
+EVERYWHERE = frozenset(
+    {"strict", "max_line_bytes", "max_expansion", "numeric", "dates", "date_format", "number_format"}
+)
 """Options that mean the same whatever the format."""
 
 
@@ -135,6 +140,9 @@ class ReadReport:
     def reject(self, problem: RecordProblem, *, where: str = "") -> None:
         """Count a record that was read and cannot be kept."""
         self.rejected[problem.reason] += 1
+        if len(self.problems) == PROBLEMS_SHOWN and self.rejected[problem.reason] == 1:
+            reasons = Counter(shown.reason for shown in self.problems)  # every reason is shown once: one goes for it
+            self.problems.remove(next(one for one in reversed(self.problems) if reasons[one.reason] > 1))
         if len(self.problems) < PROBLEMS_SHOWN:
             self.problems.append(ReportedProblem(where or self.where, problem.reason, problem.what, problem.advice))
 

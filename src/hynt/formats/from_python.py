@@ -55,7 +55,7 @@ def graph_from_facts(
     >>> graph = hynt.graph_from_facts(facts, units={"height": "cm"}, name="people")
     >>> print("\\n".join(graph["Ann"].texts()))
     Ann · knows · Bob
-    Ann · height · 170 cm (year 2,020)
+    Ann · height · 170 cm (year 2020)
     """
     given: dict[str, Facts]
     if isinstance(facts, Mapping):
@@ -87,6 +87,7 @@ def graph_from_table(
     head: str = "head",
     relation: str = "relation",
     tail: str = "tail",
+    wide: bool = False,
     qualifiers: Sequence[str] | None = None,
     numeric: Sequence[str] = (),
     dates: Sequence[str] = (),
@@ -99,22 +100,25 @@ def graph_from_table(
     mixed_relations: MixedRelations = "error",
     name: str = "",
 ) -> KnowledgeGraph:
-    """A graph of a pandas, polars or Arrow table with one fact per row.
+    """A graph of a pandas, polars or Arrow table with one fact per row, or with `wide` one thing per row, named in
+    `head`, where every other column is a relation.
 
     Columns other than head, relation and tail are qualifiers where they are not null; `qualifiers` selects some of
-    them. Numeric columns hold numbers, date columns dates, durations seconds, and text columns entities; `numeric` and
-    `dates` name columns, or relations, whose values are numbers or dates although they look different, such as numbers
-    as text or years as numbers.
+    them, and with `wide` says which are. Numeric columns hold numbers, date columns dates, durations seconds, and text
+    columns entities; `numeric` and `dates` name columns, or relations, whose values are numbers or dates although they
+    look different, such as numbers as text or years as numbers.
 
     >>> import pandas
     >>> table = pandas.DataFrame({"who": ["Ann"], "what": ["height"], "value": [1.7], "year": [2020]})
     >>> graph = hynt.graph_from_table(table, head="who", relation="what", tail="value")
     >>> list(graph.facts())[0].qualifiers[0].relation
     'year'
+    >>> films = pandas.DataFrame({"title": ["Fargo"], "director": ["Joel Coen"], "minutes": [98], "year": [1996]})
+    >>> hynt.graph_from_table(films, head="title", wide=True, dates=["year"])["Fargo"].texts()
+    ['Fargo · director · Joel Coen', 'Fargo · minutes · 98', 'Fargo · year · 1996']
     """
-    columns = TableColumns(
-        head, relation, tail, None if qualifiers is None else tuple(qualifiers), tuple(numeric), tuple(dates)
-    )
+    pairs = () if wide and qualifiers is None else None if qualifiers is None else tuple(qualifiers)
+    columns = TableColumns(head, relation, tail, pairs, tuple(numeric), tuple(dates), wide)
     tables = {"train": table, "valid": valid, "test": test}
     given = {part: facts_of_table(rows, columns, part) for part, rows in tables.items() if rows is not None}
     has_splits = valid is not None or test is not None
@@ -254,24 +258,33 @@ class TableColumns(NamedTuple):
     qualifiers: tuple[str, ...] | None  # None: all others
     numeric: tuple[str, ...]
     dates: tuple[str, ...]
+    wide: bool = False  # a row is a thing, and what is neither head nor qualifier a relation
 
 
 def facts_of_table(table: Any, columns: TableColumns, part: str) -> Iterator[Fact]:
-    """The facts of a table, one per row. DataError: a column is missing, or a row is no fact."""
+    """The facts of a table, one per row or, if it is wide, per value. DataError: a column is missing, or a row is no
+    fact."""
     arrow = as_arrow(table)
-    main = (columns.head, columns.relation, columns.tail)
+    main = (columns.head,) if columns.wide else (columns.head, columns.relation, columns.tail)
     others = [name for name in arrow.column_names if name not in main]
     wanted = others if columns.qualifiers is None else list(columns.qualifiers)
     for name in (*main, *wanted):
         if name not in arrow.column_names:
-            raise DataError(f"the {part} table has no column {name!r}.", advice=advice_on(name, arrow.column_names))
-    types = {name: _column_type(name, arrow.schema.field(name).type) for name in (*main, *wanted)}
+            wide = "" if columns.wide else " If the columns are relations, say wide=True."
+            advice = f"{advice_on(name, arrow.column_names)}{wide}"
+            raise DataError(f"the {part} table has no column {name!r}.", advice=advice)
+    tails = [name for name in others if name not in wanted] if columns.wide else []
+    types = {name: _column_type(name, arrow.schema.field(name).type) for name in (*main, *wanted, *tails)}
     for name in main[:2]:
         if types[name] != "text":
             raise UsageError(
                 f"the column {name!r} holds {arrow.schema.field(name).type}, but names are text.",
                 advice="Turn it into strings first.",
             )
+    if columns.wide:
+        readers = {name: _reader(types[name], _asked(name, columns)) for name in (*wanted, *tails)}
+        yield from _facts_of_wide(arrow.select([columns.head, *wanted, *tails]), len(wanted), readers, part)
+        return
     readers = {name: _reader(types[name], _asked(name, columns)) for name in (*main[2:], *wanted)}
     by_relation = types[columns.tail] in ("text", "number") and _asked(columns.tail, columns) is None
     row = 0
@@ -281,6 +294,28 @@ def facts_of_table(table: Any, columns: TableColumns, part: str) -> Iterator[Fac
             row += 1
             try:
                 yield _fact_of_row(values, wanted, readers, columns, by_relation)
+            except RecordProblem as problem:
+                raise DataError.of(problem, f"{part} table, row {row}") from None
+
+
+def _facts_of_wide(
+    arrow: pa.Table, pair_count: int, readers: dict[str, Callable[[Any], Value]], part: str
+) -> Iterator[Fact]:
+    """The facts of rows of a head, the values of its qualifiers, and those of its relations."""
+    names = arrow.column_names[1:]
+    row = 0
+    for batch in arrow.to_batches(BATCH_ROWS):
+        for head, *cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            row += 1
+            try:
+                subject = check_name(head or "", "head")
+                found = list(zip(names, cells, strict=True))
+                pairs = tuple(
+                    Qualifier(name, readers[name](cell)) for name, cell in found[:pair_count] if cell is not None
+                )
+                for name, cell in found[pair_count:]:
+                    if cell is not None:
+                        yield Fact(subject, name, readers[name](cell), pairs)
             except RecordProblem as problem:
                 raise DataError.of(problem, f"{part} table, row {row}") from None
 

@@ -73,7 +73,7 @@ class _PropertyGraph:
     def __init__(self, options: ReadOptions, report: ReadReport) -> None:
         self._report = report
         self._label = (options.label,) if options.label else LABEL_COLUMNS
-        self._date_format = options.date_format
+        self._date_format, self._number_format = options.date_format, options.number_format
         self._kinds: dict[str, ColumnKind] = dict.fromkeys(options.numeric, "number")
         self._kinds.update((name, "date") for name in options.dates)
 
@@ -163,7 +163,7 @@ class _PropertyGraph:
             return value
         if not isinstance(value, str) or not value:
             return None
-        return read_value(value, self._kinds.get(key, "entity"), self._date_format)
+        return read_value(value, self._kinds.get(key, "entity"), self._date_format, self._number_format)
 
 
 def _first(record: Mapping[str, Any], names: tuple[str, ...]) -> Any:

@@ -18,9 +18,19 @@ from hynt.formats.csv_edges import read_value
 from hynt.formats.declarations import Declarations, labels_without_use, read_declarations
 from hynt.formats.format import EVERYWHERE, Format, ReadOptions, ReadReport, UnitRule, changed_options
 from hynt.formats.inference import files_beside, infer_format
-from hynt.formats.outcome import AUTO, counts_of, hints_at, hints_at_extremes, looked_at, outcome_of, unmarked_in
+from hynt.formats.outcome import (
+    AUTO,
+    counts_of,
+    grouping_of,
+    hints_at,
+    hints_at_extremes,
+    looked_at,
+    outcome_of,
+    unmarked_in,
+)
 from hynt.formats.registry import differences, get_format, places_of, published
 from hynt.formats.source_files import SourceFile, source_files, title_of, with_train_file
+from hynt.formats.values import written_numbers
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
 from hynt.graph.encoding import MixedRelations
 from hynt.graph.fact import Fact, Value
@@ -255,7 +265,8 @@ class _Import:
         assembly = self.assembler.finish(self.tell)
         vocabulary, report = assembly.vocabulary, self.report
         relations = [relation.name for relation in vocabulary.relations]
-        report.hints += hints_at(unmarked_in(assembly))
+        unmarked = unmarked_in(assembly)
+        report.hints += hints_at(unmarked, grouping_of(assembly, unmarked))
         report.hints += hints_at_extremes(
             vocabulary, (table for split in assembly.split_names for table in assembly.tables(split))
         )
@@ -347,7 +358,7 @@ class _Marked:
             self._kinds.update((name, "number") for name in options.numeric)
             self._kinds.update((name, "date") for name in options.dates)
         self.unused = dict.fromkeys(self._kinds)
-        self._date_format = options.date_format
+        self._date_format, self._number_format = options.date_format, options.number_format
 
     def __call__(self, fact: Fact) -> Fact:
         kinds = self._kinds
@@ -363,12 +374,14 @@ class _Marked:
         if kind is None:
             return value
         self.unused.pop(relation, None)
-        return read_value(value, kind, self._date_format) if isinstance(value, str) else value
+        return read_value(value, kind, self._date_format, self._number_format) if isinstance(value, str) else value
 
 
 def _refuse_foreign_options(chosen: Sequence[Format], options: ReadOptions) -> None:
     """An option that no format of the sources knows is wrong use, not something to ignore."""
     known = frozenset[str]().union(*(one.options for one in chosen))
+    if options.number_format:
+        written_numbers(options.number_format)  # refuses what is no example of a number
     for option in changed_options(options):
         if option not in EVERYWHERE | known:
             raise UsageError(

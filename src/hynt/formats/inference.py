@@ -51,6 +51,15 @@ def infer_format(source: Path, options: ReadOptions | None = None) -> Format:
             f"{path} holds pairs and no facts.",
             advice="Names of entities or relations are given beside facts: --entity-labels or --relation-labels FILE.",
         )
+    columns = [cell.strip().strip('"') for cell in re.split("[\t,;|]", next(iter(sample_lines(path)), ""))]
+    if not found and len(columns) > 2 and bare_name(path.name).lower().endswith((".csv", ".tsv", ".tab")):
+        raise UsageError(
+            f"{path} seems to be a table with the columns {', '.join(map(repr, columns))[:300]}.",
+            where="--format",
+            advice=f"If each row is about one thing, named in {columns[0]!r}, and the other columns say what is known "
+            f"of it, add: --wide --head {shlex.quote(columns[0])}. If each row is one fact, name the columns with "
+            "--head, --relation and --tail, or with --relation-name NAME for one relation.",
+        )
     if not found:
         raise UsageError(
             f"no format can be told from {path}.",

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from hynt.formats.values import grouping
 from hynt.graph.assembly import Assembly
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -20,6 +23,7 @@ from hynt.graph.number_summary import hiding_numbers
 from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.splitting import find_leakage
 from hynt.graph.vocabulary import Vocabulary
+from hynt.names import as_given
 
 PREVIEWED = 10
 """Facts that a preview shows."""
@@ -27,6 +31,14 @@ PREVIEWED = 10
 
 def _tables(assembly: Assembly) -> Iterator[FactTable]:
     return (table for split in assembly.split_names for table in assembly.tables(split))
+
+
+def grouping_of(assembly: Assembly, unmarked: dict[str, list[str]]) -> str:
+    """How values that nobody marked as numbers seem to group their digits; "" where they do not."""
+    if not unmarked.get("numeric"):
+        return ""
+    names = pa.array(assembly.vocabulary.entities, type=pa.string())
+    return grouping(lambda pattern: pc.any(pc.match_substring_regex(names, pattern)).as_py())
 
 
 def unmarked_in(assembly: Assembly) -> dict[str, list[str]]:
@@ -84,16 +96,13 @@ _SPELLINGS = {
         "dates",
         r"^\s*([-+]?\d{4,}-\d\d(-\d\d(T.*)?)?|[A-Z][a-z]{2,8} \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]{2,8} \d{4})\s*$",
     ),
+    "years": ("years", r"^\s*(1[5-9]|20)\d\d\s*$"),
 }
 
 
 def find_unmarked(vocabulary: Vocabulary, tables: Callable[[], Iterable[FactTable]]) -> dict[str, list[str]]:
-    """The relations with entities whose values are written like numbers ("numeric") or dates ("dates") and are never
-    the head of a fact. `tables` is called for each pass over the facts."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    """The relations with entities whose values are written like numbers ("numeric"), dates ("dates") or years ("years",
+    which are among the numbers) and are never the head of a fact. `tables` is called for each pass over the facts."""
     written = pa.array(vocabulary.entities, type=pa.string())
     like = {
         option: np.array(pc.match_substring_regex(written, spelling).to_pylist(), dtype=np.bool_)
@@ -125,16 +134,21 @@ def find_unmarked(vocabulary: Vocabulary, tables: Callable[[], Iterable[FactTabl
     }
 
 
-def hints_at(unmarked: dict[str, list[str]]) -> list[str]:
-    """What to say of such relations after an import."""
+def hints_at(unmarked: dict[str, list[str]], number_format: str = "") -> list[str]:
+    """What to say of such relations after an import. `number_format` is how their numbers seem to group digits."""
     said = []
-    for option, names in unmarked.items():
+    years = set(unmarked.get("years", ()))
+    for option, found in unmarked.items():
+        names = [name for name in found if option == "years" or name not in years]
         if not names:
             continue
         words = _SPELLINGS[option][0]
         start = f"values of {_listed(names)} are written like {words} and were read as names. "
-        exact = f"{start}If they are {words}, add: --{option} {as_given(names)}"
-        said.append(exact if len(exact) <= _LONGEST_HINT else f"{start}If they are {words}, add: --{option} {AUTO}")
+        flag = "dates" if option == "years" else option
+        written = f" --number-format {shlex.quote(number_format)}" if number_format and option == "numeric" else ""
+        exact = f"{start}If they are {words}, add: --{flag} {as_given(names)}{written}"
+        long = len(exact) > _LONGEST_HINT and option != "years"
+        said.append(f"{start}If they are {words}, add: --{flag} {AUTO}{written}" if long else exact)
     return said
 
 
@@ -163,11 +177,6 @@ def hint_at_numbers(graph: KnowledgeGraph) -> str | None:
         f"entities, so nothing is learnt of how large they are. If they are numbers, import the graph again with "
         f"--numeric {AUTO} (docs/start/own-data.md)."
     )
-
-
-def as_given(names: Iterable[str]) -> str:
-    """Names as a shell and `--numeric` take them."""
-    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
 def _listed(names: list[str]) -> str:

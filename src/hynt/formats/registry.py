@@ -106,7 +106,7 @@ _ALL = (
         "property graphs as JSON: apoc.export.json, or lists of nodes and edges",
         (".json", ".jsonl", ".ndjson"),
         _reader("graph_json"),
-        options=frozenset({"numeric", "dates", "date_format", "label"}),
+        options=frozenset({"numeric", "dates", "date_format", "number_format", "label"}),
     ),
     Format("parquet", "Parquet tables of facts", (".parquet",), _reader("parquet"), _writer("parquet")),
     Format(
@@ -115,8 +115,8 @@ _ALL = (
         (".csv", ".tsv"),
         _reader("csv_edges"),
         options=frozenset(
-            {"numeric", "dates", "date_format", "head", "relation", "tail", "delimiter", "label"}
-            | {"relation_name", "wide", "qualifier"}
+            {"numeric", "dates", "date_format", "number_format", "head", "relation", "tail", "delimiter", "label"}
+            | {"relation_name", "wide", "qualifier", "several", "several_by"}
         ),
     ),
     Format(

@@ -10,12 +10,14 @@ A number in text is ASCII decimal or scientific notation, finite, and nothing el
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from hynt.errors import DataError, RecordProblem
+from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
 
@@ -210,6 +212,55 @@ def spell(number: Number) -> Spelling:
     if JSON_NUMBER.fullmatch(literal) and _number_value(literal) == value:
         return Spelling(literal, False, unit, None)
     return Spelling(repr(value), False, unit, literal)
+
+
+_NUMBER_FORMAT = re.compile("1([,. '’\u00a0\u202f]?)234(?:([.,])5)?")
+_GROUPED = {
+    "1,234.5": r"^[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?$",
+    "1.234,5": r"^[-+]?[0-9]{1,3}((\.[0-9]{3})+,[0-9]+|(\.[0-9]{3}){2,})$",
+    "1 234,5": "^[-+]?[0-9]{1,3}([ \u00a0\u202f][0-9]{3})+(,[0-9]+)?$",
+}
+"""How people group digits, by an example; 1.234 alone may be a plain number."""
+
+
+def grouping(matches: Callable[[str], object]) -> str:
+    """The `number_format` that reads texts of which a pattern matches one; "" where none does."""
+    return next((example for example, pattern in _GROUPED.items() if matches(pattern)), "")
+
+
+@functools.cache
+def written_numbers(number_format: str) -> re.Pattern[str]:
+    """Numbers that are written like the example, such as 1,234.5: the sign, the digits, and those after the point."""
+    found = _NUMBER_FORMAT.fullmatch(number_format)
+    if found is None or (found[1] and found[1] == found[2]):
+        raise UsageError(
+            f"{number_format!r} does not show how numbers are written.",
+            where="--number-format",
+            advice="Write 1234.5 as the file would, such as 1,234.5 or 1.234,5.",
+        )
+    between = "[ \u00a0\u202f]" if found[1].isspace() else re.escape(found[1])
+    point = found[2] or ("," if found[1] == "." else ".")
+    groups = f"[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|" if found[1] else ""
+    return re.compile(rf"\s*([-+]?)({groups}[0-9]+)(?:{re.escape(point)}([0-9]+))?\s*")
+
+
+def read_written_number(text: str, number_format: str = "") -> Number:
+    """A number as tables have it: plain, or with digits in groups by the format that is given."""
+    if not number_format:
+        try:
+            return Number(parse_number(text), text)
+        except RecordProblem as problem:
+            example = grouping(lambda pattern: len(text) <= LONGEST_NUMBER and re.match(pattern, text.strip()))
+            if not example:
+                raise
+            advice = f"Say how numbers are written: --number-format '{example}'."
+            raise RecordProblem(problem.reason, problem.what, advice) from None
+    found = written_numbers(number_format).fullmatch(text[: LONGEST_NUMBER + 1])
+    if found is None:
+        what = f"{shortened(text)!r} is not written as {number_format}."
+        raise RecordProblem("bad-number", what, "Correct it, or give another --number-format.")
+    digits = "".join(filter(str.isdigit, found[2]))
+    return Number(parse_number(f"{found[1]}{digits}.{found[3] or 0}"), text)
 
 
 def read_date(text: str) -> Number:

@@ -49,17 +49,17 @@ def import_graph(
 
     Without `format`, file names and first lines decide, where they leave no doubt. A record that cannot be kept is a
     `DataError` with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split
-    ("8:1:1"), split_by, seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules, numeric,
-    dates, date_format, head, relation, tail, relation_name, wide, qualifier, label, delimiter, string_literals,
-    label_language, base, named_graphs, entity_labels, relation_labels, corrections, on_error, published, name, licence,
-    source_words.
+    ("8:1:1"), split_by, seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules,
+    numeric, dates, date_format, number_format, head, relation, tail, relation_name, wide, qualifier, several,
+    several_by, label, delimiter, string_literals, label_language, base, named_graphs, entity_labels,
+    relation_labels, corrections, on_error, published, name, licence, source_words.
 
     >>> from pathlib import Path
     >>> _ = Path("facts.csv").write_text("head,relation,tail,year\\nAnn,height,1.7,2020\\nAnn,knows,Bob,2021\\n")
     >>> graph = hynt.import_graph("facts.csv", "csv-edges", numeric=["height", "year"])
     >>> print("\\n".join(graph["Ann"].texts()))
-    Ann · height · 1.7 (year 2,020)
-    Ann · knows · Bob (year 2,021)
+    Ann · height · 1.7 (year 2020)
+    Ann · knows · Bob (year 2021)
     """
     from hynt.formats.importing import import_graph as import_to
     from hynt.formats.importing import read_graph as read_source
@@ -97,6 +97,9 @@ class ImportWords(TypedDict, total=False):
     wide: bool
     qualifier: Iterable[str]
     date_format: str
+    number_format: str
+    several: Iterable[str]
+    several_by: str
     delimiter: str
     string_literals: Literal["drop", "keep"]
     label_language: str
@@ -112,6 +115,10 @@ class ImportWords(TypedDict, total=False):
     name: str
     licence: str
     source_words: str
+
+
+_LISTS = ("numeric", "dates", "qualifier", "several")
+"""The words that stand for several names; one may be given alone."""
 
 
 def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
@@ -134,14 +141,12 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
     rule = SplitRule.of(shares or SplitRule.shares, seed or 0, together)
     rules, decided = given.get("outlier_rules"), given.get("corrections")
     lists: dict[str, Any] = {
-        name: (given[name],) if isinstance(given[name], str) else tuple(given[name])
-        for name in ("numeric", "dates", "qualifier")
-        if name in given
+        name: (given[name],) if isinstance(given[name], str) else tuple(given[name]) for name in _LISTS if name in given
     }
     labels: dict[str, Any] = {
         name: Path(given[name]) for name in ("entity_labels", "relation_labels") if given.get(name) is not None
     }
-    of_reading = [field.name for field in fields(ReadOptions) if field.name not in ("numeric", "dates", "qualifier")]
+    of_reading = [field.name for field in fields(ReadOptions) if field.name not in _LISTS]
     of_graph = ("units", "mixed_relations", "on_error", "published", "name", "licence", "train_file", "keep_splits")
     return ImportOptions(
         ReadOptions(**{name: given[name] for name in of_reading if name in given}, **lists),

@@ -73,7 +73,7 @@ class Updatable(RecordedRun):
             raise UsageError(
                 f"a run of {name!r} cannot follow its graph: it knows what it was trained on and nothing else.",
                 where=str(self.path),
-                advice="Train again, or train a model that reads observed facts: --model hynt-inductive.",
+                advice="Make one that can: hynt train GRAPH --model hynt-inductive --out RUN.",
             )
         files = [Path(one).name for one in (facts, remove, corrections) if isinstance(one, (str, os.PathLike))]
         decided = None if corrections is None else read_corrections(Path(corrections))

@@ -87,7 +87,7 @@ def format_stored(number: Number) -> str:
 
 
 def format_quantity(value: float, unit: str = "", width: float | None = None) -> str:
-    """A number with the unit that people read: `1,990`, `88.2 years`, `12.5 %`, `377,915 km²`, `1922-01-28`.
+    """A number with the unit that people read: `1990`, `12,345`, `88.2 years`, `12.5 %`, `377,915 km²`, `1922-01-28`.
 
     `width` is how far apart the ends of its interval are: digits that say more than that are left out.
     """
@@ -98,7 +98,10 @@ def format_quantity(value: float, unit: str = "", width: float | None = None) ->
     if width is not None:
         width = shown_difference(width, unit)[0]
     value, unit = shown(value, unit)
-    return _with_unit(format_number(value if width is None else rounded_to(value, width)), unit)
+    value = value if width is None else rounded_to(value, width)
+    if unit in ("", "1") and value == round(value) and 1000 <= abs(value) < 10_000:
+        return f"{value:.0f}".replace("-", "−")  # it may well be a year
+    return _with_unit(format_number(value), unit)
 
 
 def format_estimate(

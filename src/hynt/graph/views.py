@@ -45,6 +45,7 @@ class GraphViews:
             summary.relation: summary for summary in summarise_numbers(table, is_number)
         }
         self._folded_relations = [folded(f"{one.label} {one.name}") for one in graph.relations]
+        self._folded_meanings = [folded(f"{one.label} {one.name} {one.description}") for one in graph.relations]
 
     # ------------------------------------------------------------------ entities
 
@@ -201,15 +202,15 @@ class GraphViews:
     # ------------------------------------------------------------------ relations
 
     def relations(self, query: str, kind: str | None, offset: int, limit: int) -> dict[str, Any]:
-        """Relations with the most facts first; those whose id or name holds the query."""
-        wanted = folded(query)
+        """Relations with the most facts first: those whose id or name holds the query, then those whose description has
+        all of its words."""
+        wanted, words = folded(query), folded(query).split()
         uses = self._as_fact + self._as_qualifier
         order = np.lexsort((np.arange(len(uses)), -uses)).tolist()
-        chosen = [
-            one
-            for one in order
-            if wanted in self._folded_relations[one] and kind in (None, self.graph.relations[one].kind)
-        ]
+        fitting = [one for one in order if kind in (None, self.graph.relations[one].kind)]
+        named = [one for one in fitting if wanted in self._folded_relations[one]]
+        meant = [one for one in fitting if words and all(word in self._folded_meanings[one] for word in words)]
+        chosen = list(dict.fromkeys([*named, *meant]))
         page = [self._relation(one) for one in chosen[offset : offset + limit]]
         return {"relations": page, "total": len(chosen), "offset": offset}
 

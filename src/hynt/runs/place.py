@@ -54,7 +54,7 @@ def refuse_packaged(run: Path) -> None:
         raise UsageError(
             "this run comes with hynt, and what is installed is not changed.",
             where=BUILT_IN[0],
-            advice="Change a copy: hynt update world FACTS --out RUN, or in Python run.save(RUN) first.",
+            advice="Make a copy that can be: hynt update world --out RUN, or in Python run.save(RUN).",
         )
 
 

@@ -28,6 +28,7 @@ from hynt.service.http.answer_schemas import (
     AnswersModel,
     EntitiesModel,
     EntityModel,
+    NamedModel,
     ProposalsModel,
     RelationModel,
     RelationsModel,
@@ -88,9 +89,17 @@ class Updated(UpdateModel):
     model_config = _NO_EXAMPLES
 
 
-class RelationNumbers(RelationModel):
-    """The range of a relation's numbers; quantiles by their level."""
+class UsualQualifier(BaseModel):
+    """A qualifier that facts of a relation carry, and the share of them that do."""
 
+    relation: NamedModel
+    share: float
+
+
+class RelationNumbers(RelationModel):
+    """The range of a relation's numbers, quantiles by their level, and what a question about it should say besides."""
+
+    usual: list[UsualQualifier]
     count: int = 0
     minimum: float | None = None
     maximum: float | None = None
@@ -205,7 +214,7 @@ class _Tools:
     async def search_relations(
         self, query: Searched = "", kind: Literal["entity", "number"] | None = None, limit: Few = 20, offset: Offset = 0
     ) -> FoundRelations:
-        """Find relations whose name holds the query; kind "number" for those whose tails are numbers or dates."""
+        """Find relations by name or meaning; kind "number" for those whose tails are numbers or dates."""
         return FoundRelations.model_validate(await _told(self._served.relations(query, kind, offset, limit)))
 
     async def facts_of(self, entity: TextField, limit: Few = 20, offset: Offset = 0) -> ToldFacts:
@@ -214,8 +223,8 @@ class _Tools:
         return ToldFacts.model_validate(found)
 
     async def numbers_of(self, relation: TextField) -> RelationNumbers:
-        """A relation with what it means, its unit and, where its tails are numbers, their range and quantiles."""
-        found = await _told(self._served.relation(relation))
+        """A relation with what it means, its unit, its usual qualifiers, and the range and quantiles of its numbers."""
+        found = await _told(self._served.relation_in_use(relation))
         return RelationNumbers.model_validate({**found, **(found["numbers"] or {})})
 
     async def predict(
@@ -240,7 +249,9 @@ class _Tools:
         question = _question(head, relation, tail, qualifiers)
         found = await self._asked(self._served.explain(question, answer))
         about, first = found["about"], found["answers"][0]
-        return ToldExplanation.model_validate({**found, "answer": about["name"] if about else first["text"]})
+        parts = [{**one, "says": one["says"] or one["part"]} for one in found["influences"]]
+        named = {"answer": about["name"] if about else first["text"], "influences": parts}
+        return ToldExplanation.model_validate({**found, **named})
 
     async def trends(
         self,

@@ -51,7 +51,7 @@ def test_facts_of_an_entity_come_by_page(service, graph):
     assert tails["total"] == len(tails["facts"]) == 15
     assert {fact["relation"]["name"] for fact in tails["facts"]} == {"born in"}
     number = service.get("/v1/entities/town%2F0?limit=1").json["facts"][0]
-    assert number["tail"] == {"number": 1000.0, "literal": "1000", "unit": "", "text": "1,000"}
+    assert number["tail"] == {"number": 1000.0, "literal": "1000", "unit": "", "text": "1000"}
     assert number["qualifiers"][0]["value"] == {"number": 1990.0, "literal": "1990", "unit": "date", "text": "1990"}
 
 

@@ -116,6 +116,17 @@ class SourceOptions:
         "--date-format", metavar="FORMAT", **_TABLES,
         help="How dates are written, such as %d/%m/%Y, where not as 1922-01-28 or Jan 28, 1922.",
     )] = ""
+    number_format: Annotated[str, typer.Option(
+        "--number-format", metavar="EXAMPLE", **_TABLES,
+        help="How numbers are written, where not as 1234.5: 1,234.5 or 1.234,5.",
+    )] = ""
+    several: Annotated[list[str] | None, typer.Option(
+        "--several", metavar="COLUMN,…", show_default=False, **_TABLES,
+        help="csv-edges: columns with several values in a cell, such as all directors of a film.",
+    )] = None
+    several_by: Annotated[str, typer.Option(
+        "--several-by", metavar="CHARACTER", **_TABLES, help="What stands between them; a semicolon if not given."
+    )] = ""
     delimiter: Annotated[str, typer.Option(
         "--delimiter", metavar="CHARACTER", **_TABLES,
         help="csv-edges: comma, semicolon, tab, pipe, or the character itself.",
@@ -149,6 +160,7 @@ class SourceOptions:
             "numeric": [name for text in self.numeric or () for name in names_in(text, "--numeric")],
             "dates": [name for text in self.dates or () for name in names_in(text, "--dates")],
             "qualifier": [name for text in self.qualifier or () for name in names_in(text, "--qualifier")],
+            "several": [name for text in self.several or () for name in names_in(text, "--several")],
             "split_by": names_in(self.split_by, "--split-by"),
         }
         return import_options(**{**vars(self), **listed, **more})

@@ -89,10 +89,11 @@
     }
     if (!token.value.trim()) return refuse("The token is missing: whoever runs the service has it.", token);
     fault.textContent = "";
-    told.textContent = "Adding.";
+    told.textContent = "Asking for the answer as it is now, to compare.";
     outcome.replaceChildren();
     const asked = question(added);
     const before = await ask(asked);
+    told.textContent = "Adding.";
     const typed = await kinds(added);
     const body = { facts: [typed], source: said("source") || "by hand" };
     const answer = await send("POST", "/v1/facts", { ...body, key: keyOf(body) });

@@ -52,7 +52,7 @@
 
   function hintFor(relation) {
     if (relation.is_date) return "A date: 1995, 1995-06 or 1995-06-30";
-    return relation.unit && relation.unit !== "1" ? `A number with its unit; without one it counts as ${relation.unit}` : "A number";
+    return relation.unit && relation.unit !== "1" ? `A number with its unit; without one, the unit is ${relation.unit}` : "A number";
   }
 
   // What an empty field may hold, from what stands in the others: the relations of the head, the qualifiers of the
