@@ -211,6 +211,9 @@ class TrackingWatcher(Watcher):
         values = {f"valid/{name}": value for name, value in flat(record.results, "/").items()}
         self._log(record.phase, values, record.epoch)
 
+    def weighing(self, done: int, total: int) -> None:
+        self.inner.weighing(done, total)
+
     def note(self, text: str) -> None:
         self.inner.note(text)
 

@@ -117,6 +117,14 @@ def test_training_ends_when_validation_stops_improving_and_its_audit_takes_as_lo
     assert plan_audit(graph, folds=2, run=RunFolder.open(run.path)).settings.schedule.epochs == best
 
 
+def test_weighing_statistics_is_told_kind_by_kind(tmp_path):
+    heard, settings = HeardProgress(), tiny_settings(schedule={"epochs": 1}, with_statistics=True)
+    train(start(small_graph(), settings, tmp_path / "run", CPU), CPU, TrainingProgress(heard))
+    told = [(one.done, one.total) for one in heard.updates if one.stage == "weighing statistics"]
+    assert told == [(kind, len(told)) for kind in range(len(told))]
+    assert len(told) > 3
+
+
 def test_an_epoch_is_counted_to_the_next_check_where_that_may_end_it():
     heard = HeardProgress()
     shown = TrainingProgress(heard)

@@ -58,25 +58,28 @@ def fit_weights(
     seed: int = 0,
     ranges: Tensor | None = None,
     trained: int = 1,
+    tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> Weights:
     """The weights of these members, of which the first were `trained`, for the evaluator's split, which none of them
-    was trained on; `ranges` are those of the combination.
+    was trained on; `ranges` are those of the combination. `tick` hears how many kinds of questions are done, of how
+    many.
     """
     plain = Combination(evaluator.facts.sizes, members, Weights(tuple(names), {}), answers, ranges=ranges)
     plain.to(evaluator.device)
     if Part.OBSERVED_FACTS in plain.reads:
         give_observed(plain, evaluator.observed_facts)
     groups: dict[Capability, GroupWeights] = {}
+    kinds = [(task, position) for task in evaluator.tasks for position in POSITIONS]
     with scoring_conditions(plain):
-        for task in evaluator.tasks:
-            for position in POSITIONS:
-                capability = (Task[task.upper()], position)
-                able = [capability in member.answers for member in members]
-                if capability in answers and sum(able) > 0:
-                    asked = _asked(plain, evaluator, task, position, able, seed)
-                    if asked is not None:
-                        fitted = fit_numbers if task == "number" else fit_ranks
-                        groups[capability] = fitted(asked, able, trained)
+        for done, (task, position) in enumerate(kinds):
+            tick(done, len(kinds))
+            capability = (Task[task.upper()], position)
+            able = [capability in member.answers for member in members]
+            if capability in answers and sum(able) > 0:
+                asked = _asked(plain, evaluator, task, position, able, seed)
+                if asked is not None:
+                    fitted = fit_numbers if task == "number" else fit_ranks
+                    groups[capability] = fitted(asked, able, trained)
     first_alone = (1.0, *(0.0 for _ in names[1:]))
     kept = {one: group for one, group in groups.items() if group.relations or group.everywhere != first_alone}
     return Weights(tuple(names), kept)
@@ -202,7 +205,12 @@ def _unfit(said: str) -> DataError:
 
 
 def fitted(
-    names: Sequence[str], models: Sequence[Model], facts: FactTensors, evaluator: Evaluator, seed: int = 0
+    names: Sequence[str],
+    models: Sequence[Model],
+    facts: FactTensors,
+    evaluator: Evaluator,
+    seed: int = 0,
+    tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> Weights:
     """The weights of trained models and of all statistics, fitted on the evaluator's split."""
     others = [cast(Model, statistic(name, facts)) for name in STATISTICS]
@@ -210,4 +218,4 @@ def fitted(
     for model in models:
         cast(nn.Module, model).eval()
     members, ranges = [*models, *others], number_ranges(facts)
-    return fit_weights([*names, *STATISTICS], members, evaluator, answers, seed, ranges, len(models))
+    return fit_weights([*names, *STATISTICS], members, evaluator, answers, seed, ranges, len(models), tick)

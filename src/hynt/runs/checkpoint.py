@@ -238,6 +238,9 @@ class Watcher:
 
     def validated(self, record: ValidationRecord) -> None: ...
 
+    def weighing(self, done: int, total: int) -> None:
+        """Statistics are weighed beside the model: so many kinds of questions are done."""
+
     def note(self, text: str) -> None:
         """Something that a person should know, once."""
 
@@ -276,6 +279,9 @@ class TrainingProgress(Watcher):
         best = " (best so far)" if record.is_best else ""
         words = f"validation {record.metric} {record.value:.4f}{best}, {record.seconds:.1f} s"
         self.progress.say(f"epoch {record.epoch}: {words}")
+
+    def weighing(self, done: int, total: int) -> None:
+        self.progress.update("weighing statistics", done, total, "kinds of questions")
 
     def note(self, text: str) -> None:
         self.progress.note(text)

@@ -196,7 +196,7 @@ def _trained(
             where=str(run.path),
             advice=f"Start again with less in a step, say --set {less}.",
         ) from None
-    return _finish(run, model, settings, end, graph, device)
+    return _finish(run, model, settings, end, graph, device, watcher)
 
 
 def _cut_metrics(run: RunFolder, progress: TrainingState) -> None:
@@ -213,6 +213,7 @@ def _finish(
     end: TrainingState,
     graph: KnowledgeGraph,
     device: torch.device,
+    watcher: Watcher,
 ) -> RunFolder:
     """Chooses the weights that the run answers with, and fits what stands beside them."""
     if not checkpoints(run.checkpoints):  # a model that learns nothing by steps
@@ -220,7 +221,7 @@ def _finish(
     weights, of_tasks, chosen = _chosen(run, settings, end)
     beside: dict[str, str] = {}
     if settings.tables == "whole" and validates(settings, graph):
-        beside = _fitted_beside(run, settings, graph, device, weights, of_tasks)
+        beside = _fitted_beside(run, settings, graph, device, weights, of_tasks, watcher)
     return run.finish(weights, {"seconds": round(end.seconds, 3), **chosen}, of_tasks, beside)
 
 
@@ -253,6 +254,7 @@ def _fitted_beside(
     device: torch.device,
     weights: Path,
     of_tasks: Mapping[str, Path],
+    watcher: Watcher,
 ) -> dict[str, str]:
     """Files of the run that validation decides: how much statistics count beside the model, and the means of numbers on
     log scales.
@@ -264,7 +266,7 @@ def _fitted_beside(
     everything = replace(settings, validation=replace(settings.validation, facts=None))
     evaluator = evaluator_of(everything, graph, scaling, data.literals, device)
     if settings.with_statistics:
-        counts = fitted([settings.model_name], [answering], data.facts, evaluator, settings.seed)
+        counts = fitted([settings.model_name], [answering], data.facts, evaluator, settings.seed, watcher.weighing)
         if counts.groups:
             texts[COMBINATION] = index_text(counts.to_mapping(graph.vocabulary))
             answering = combined([answering], data.facts, counts)
