@@ -124,6 +124,47 @@ def test_a_model_is_believed_about_its_reach_only_where_that_makes_intervals_sho
     assert nothing.fitted(asked, size * chance.normal(size=count))[0].own == own
 
 
+def test_relations_without_held_out_numbers_are_covered_too():
+    """Each relation errs by an amount of its own, those that are asked for often by far less than the others. Of some
+    nothing was held out, and each of them is like any other relation.
+    """
+    chance, relations, checked = np.random.default_rng(SEED), 40, 30
+    facts = [("thing", f"size {index}", number(float(index))) for index in range(relations)]
+    table, names = (graph := graph_from_facts({"train": facts})).split("train"), graph.vocabulary
+    spread = np.ones(relations)
+    nothing = ResidualScale.none(names, np.zeros((relations, BINS - 1)), spread)
+
+    def asked_for(relation):
+        said, tail = SaidNumbers(np.zeros(len(relation))), np.full(len(relation), TAIL)
+        return AskedNumbers.of(table, relation, tail, relation, said, spread)
+
+    covered, often = [], np.arange(relations) % 3 > 0
+    times = np.where(np.arange(relations) < checked, np.where(often, 100, 5), 0)
+    for _ in range(12):
+        size = np.exp(chance.normal(size=relations)) * np.where(often, 0.02, 1.0)
+        relation = np.repeat(np.arange(relations), times)
+        radii = fit_conditional_radii(asked_for(relation), size[relation] * chance.normal(size=len(relation)), nothing)
+        new = np.repeat(np.arange(checked, relations), 50)
+        asked, radius = asked_for(new), radii.radius[radii.at(0.9), new]
+        covered += (np.abs(size[new] * chance.normal(size=len(new))) <= radius * radii.reach(asked).above).tolist()
+    assert 0.85 <= np.mean(covered) <= 0.97
+
+
+def test_where_few_relations_were_checked_another_has_no_interval():
+    """One relation that errs little says nothing of the next."""
+    facts = [("thing", f"size {index}", number(float(index))) for index in range(4)]
+    graph, spread = graph_from_facts({"train": facts}), np.ones(4)
+    nothing = ResidualScale.none(graph.vocabulary, np.zeros((4, BINS - 1)), spread)
+    for count in (40, 200):
+        relation = np.arange(count) % 3
+        asked = AskedNumbers.of(
+            graph.split("train"), relation, np.full(count, TAIL), relation, SaidNumbers(np.zeros(count)), spread
+        )
+        radii = fit_conditional_radii(asked, np.random.default_rng(SEED).normal(size=count), nothing)
+        assert np.isfinite(radii.radius[radii.at(0.9), :3]).all()
+        assert np.isinf(radii.radius[radii.at(0.9), 3])
+
+
 def test_answers_from_a_curve_reach_as_far_as_curves_err(noisy):
     """Half of the questions are answered by a curve too, which errs a hundredth as much; nothing else tells which."""
     chance, table, names = np.random.default_rng(SEED), noisy.split("train"), noisy.vocabulary

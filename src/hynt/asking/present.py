@@ -128,6 +128,8 @@ class AnswerBuilder:
         missing = self._missing(asked, stored)
         what = "there is no interval" if task == "number" else "probabilities may be off"
         odd = (*map(_told_missing, missing), *self._unheard(asked), *self._beyond(asked))
+        if fitted and not odd and any(isinstance(one, NumberAnswer) and one.interval is None for one in answers):
+            odd = ("too few numbers were held out of training to check answers like this",)
         notes += [f"{what}: {told}" for told in odd]
         if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
             notes.append("this model does not look at qualifiers")

@@ -6,7 +6,7 @@ probability at least `level`, whatever the model and the data are, as long as th
 ones. Residuals are divided by how large they are expected to be for the question at hand (`reach`), so that easy
 questions get short intervals and hard ones long ones. Where too few residuals are known for that, a relation with
 enough of them gets a radius of its own; the others share one, made of residuals divided by how widely each relation's
-training numbers are spread.
+training numbers are spread. A relation of which nothing was held out is told by how far the relations differ.
 
 Numbers of a relation that are never below zero in training (counts, lengths, populations) have no interval below zero
 either, and no interval ends further beyond the training numbers than a tenth of their range. Nothing that is left away
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.batches.number_scaling import NumberScaling
-from hynt.calibration.reach import BINS, FOLDS, AskedNumbers, Reach, ResidualScale
+from hynt.calibration.reach import BINS, FOLDS, AskedNumbers, Reach, ResidualScale, Told
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
@@ -167,34 +167,56 @@ def fit_conditional_radii(
 
     Where there are enough questions, errors divided by their expected size are nearly alike: a relation's radius is
     drawn to that of all, the less the more questions it has. With fewer questions, a relation that has enough has a
-    radius of its own, and the others share theirs.
+    radius of its own, and the others share theirs. Of a relation without any question nobody has seen an error: it has
+    the radius of strangers, and one with few a radius between.
     """
-    fitted, ratio = scale.fitted(asked, truth)
-    ratio = ratio if is_beyond is None else np.where(is_beyond, np.inf, ratio)
-    if fitted is scale:
-        return replace(fit_radii(asked.relation, ratio, np.ones(len(scale.spread))), scale=scale)
+    fitted, told = scale.fitted(asked, truth)
+    if is_beyond is not None:
+        told = Told(*(None if one is None else np.where(is_beyond, np.inf, one) for one in told))
     count = np.bincount(asked.relation, minlength=len(scale.spread)).astype(np.int64)
-    of_levels = [_drawn_radii(asked.relation, ratio, asked.row % FOLDS, len(count), level) for level in LEVELS]
+    of_others = told.beside if told.strange is None else told.strange
+    strange = np.array([_of_strangers(asked.relation, of_others, level) for level in LEVELS])
+    if told.strange is None:
+        radii = fit_radii(asked.relation, told.beside, np.ones(len(count)))
+        return replace(radii, radius=np.where(count > 0, radii.radius, strange[:, None]), scale=scale)
+    furthest = float(np.max(of_others, where=np.isfinite(of_others), initial=0.0))
+    of_levels = []
+    for level, far in zip(LEVELS, strange.tolist(), strict=True):
+        drawn = _drawn_radii(asked.relation, told.beside, asked.row % FOLDS, count, min(far, furthest), level)
+        of_levels.append(np.where(count > 0, drawn, far))
     radius = np.maximum.accumulate(of_levels)  # a surer interval is never shorter
     return Radii(radius, (count >= ENOUGH) & np.isfinite(radius), count, np.zeros(len(count), np.bool_), fitted)
 
 
-_TO_SHARED = 300.0
+_TO_SHARED = 100.0
 """How many questions the radius of all relations weighs beside a relation's own."""
+_TO_STRANGERS = 3.0
+"""How many questions the radius of strangers weighs beside what a relation's own questions say of their errors."""
 
 
-def _drawn_radii(relation: Ids, ratio: Floats, fold: Ids, relations: int, level: float) -> Floats:
-    """(relations,) each between its own radius and that of all, and then all of them so much longer that what they
-    cover, each fold by the radii of the others, is as much as the level says.
+def _of_strangers(relation: Ids, ratio: Floats, level: float) -> float:
+    """The radius of a relation like these, of which no question is known: what holds `level` of the errors where each
+    relation weighs the same. Infinite where there are too few relations to say so.
+    """
+    order = np.argsort(ratio)
+    _, place, count = np.unique(relation[order], return_inverse=True, return_counts=True)
+    at = int(np.searchsorted(np.cumsum(1.0 / count[place]), (len(count) + 1) * level - 1e-9))
+    return float(ratio[order[at]]) if at < len(order) else math.inf
+
+
+def _drawn_radii(relation: Ids, ratio: Floats, fold: Ids, count: Ids, strange: float, level: float) -> Floats:
+    """(relations,) each between its own radius, that of all and that of strangers, and then all of them so much longer
+    that what they cover, each fold by the radii of the others, is as much as the level says.
     """
     covered = np.zeros(len(ratio))
     for one in np.unique(fold).tolist():
         left = fold == one
-        covered[left] = ratio[left] / _between(relation[~left], ratio[~left], relations, level)[relation[left]]
-    return _between(relation, ratio, relations, level) * conformal_radius(covered, level)
+        radius = _between(relation[~left], ratio[~left], len(count), strange, level)
+        covered[left] = ratio[left] / radius[relation[left]]
+    return _between(relation, ratio, len(count), strange, level) * conformal_radius(covered, level)
 
 
-def _between(relation: Ids, ratio: Floats, relations: int, level: float) -> Floats:
+def _between(relation: Ids, ratio: Floats, relations: int, strange: float, level: float) -> Floats:
     shared = conformal_radius(ratio, level)
     found: Floats = np.full(relations, shared if 0 < shared < math.inf else 1.0)
     order = np.argsort(relation, kind="stable")
@@ -203,6 +225,9 @@ def _between(relation: Ids, ratio: Floats, relations: int, level: float) -> Floa
         own = conformal_radius(errors, level)
         if 0 < own < math.inf:
             found[one] *= (own / found[one]) ** (len(errors) / (len(errors) + _TO_SHARED))
+    if 0 < shared < strange < math.inf:
+        known = np.bincount(relation, minlength=relations)
+        found *= (strange / shared) ** (_TO_STRANGERS / (known + _TO_STRANGERS))
     return found
 
 

@@ -52,6 +52,13 @@ _CLEARLY = 0.02
 _DIGITS = 4
 
 
+class Told(NamedTuple):
+    """Held-out errors (n,) divided by what others say of their size."""
+
+    beside: Floats  # other questions, of the same relation among them
+    strange: Floats | None  # the questions of other relations; None where effects are not fitted
+
+
 class Reach(NamedTuple):
     """(n,) each, on the model's scale: an interval of radius 1 goes so far below and above the answer."""
 
@@ -146,25 +153,25 @@ class ResidualScale:
         spread = self.spread[asked.relation]
         return replace(asked, own=Reach(*(spread * (end / spread) ** self.own for end in asked.own)))
 
-    def fitted(self, asked: AskedNumbers, truth: Floats) -> tuple[ResidualScale, Floats]:
-        """With the effects that these errors show; and (n,) the errors divided by what the others say of their size."""
+    def fitted(self, asked: AskedNumbers, truth: Floats) -> tuple[ResidualScale, Told]:
+        """With the effects that these errors show; and the errors divided by what others say of their size."""
         if len(truth) < FEWEST:
-            return self, asked.ratio(truth)
+            return self, Told(asked.ratio(truth), None)
         spread = self.spread[asked.relation]
         says_one_number = all((end == spread).all() for end in asked.own)
         found = [replace(self, own=own)._fitted(asked, truth) for own in ((1.0,) if says_one_number else _OWN)]
 
-        def width(one: tuple[ResidualScale, Floats, Floats]) -> float:
+        def width(one: tuple[ResidualScale, Told, Floats]) -> float:
             """The mean logarithm: shortest where the sizes of errors are told best."""
-            scale, ratio, size = one
+            scale, told, size = one
             below, above = scale._based(asked).own
-            told = np.log(np.quantile(ratio, _COVERED)) + np.mean(np.log(size * (below + above)))
-            return float(told) - (_CLEARLY if scale.own == 1.0 else 0.0)
+            mean = np.log(np.quantile(told.beside, _COVERED)) + np.mean(np.log(size * (below + above)))
+            return float(mean) - (_CLEARLY if scale.own == 1.0 else 0.0)
 
-        scale, ratio, _ = min(found, key=width)
-        return scale, ratio
+        scale, told, _ = min(found, key=width)
+        return scale, told
 
-    def _fitted(self, asked: AskedNumbers, truth: Floats) -> tuple[ResidualScale, Floats, Floats]:
+    def _fitted(self, asked: AskedNumbers, truth: Floats) -> tuple[ResidualScale, Told, Floats]:
         """The same, and (n,) the size of each error that the others say."""
         ratio = self._based(asked).ratio(truth)
         order = np.lexsort((ratio, asked.relation))
@@ -172,16 +179,22 @@ class ResidualScale:
         median = np.full(self.vocabulary.relation_count, np.median(ratio))
         median[relations] = ratio[order][first + count // 2]
         target = np.log(np.maximum(ratio, _LEAST * np.maximum(median[asked.relation], 1e-9)))
-        expected, fold = np.zeros(len(ratio)), asked.row % FOLDS
+        beside = self._left_out(asked, target, asked.row % FOLDS)
+        strange = self._left_out(asked, target, np.searchsorted(relations, asked.relation) % FOLDS)
+        # Drawn towards zero too much or too little, as what was left out tells.
+        middle, varied = float(target.mean()), beside - beside.mean()
+        strength = float(np.clip((varied @ target) / max(float(varied @ varied), 1e-9), 0.0, _STRONGEST))
+        size, of_others = (np.exp(middle + strength * (one - beside.mean())) for one in (beside, strange))
+        return self._with_effects(asked, target)._times(strength), Told(ratio / size, ratio / of_others), size
+
+    def _left_out(self, asked: AskedNumbers, target: Floats, fold: Ids) -> Floats:
+        """(n,) what the questions of the other folds (n,) say of each."""
+        found = np.zeros(len(fold))
         for one in range(FOLDS):
             rest, left = (np.flatnonzero(chosen).astype(np.int64) for chosen in (fold != one, fold == one))
-            if len(left):
-                expected[left] = self._with_effects(asked.take(rest), target[rest])._logarithm(asked.take(left))
-        # Drawn towards zero too much or too little, as what was left out tells.
-        middle, varied = float(target.mean()), expected - expected.mean()
-        strength = float(np.clip((varied @ target) / max(float(varied @ varied), 1e-9), 0.0, _STRONGEST))
-        size = np.exp(middle + strength * varied)
-        return self._with_effects(asked, target)._times(strength), ratio / size, size
+            if len(rest) and len(left):
+                found[left] = self._with_effects(asked.take(rest), target[rest])._logarithm(asked.take(left))
+        return found
 
     def _times(self, strength: float) -> ResidualScale:
         """With effects that are so many times as strong."""
