@@ -100,6 +100,8 @@ def test_relations_and_numbers_are_stored_answers_too(predictor):
     (number,) = predictor.predict("p2", "height", "?").stored
     assert (number.value, number.text, number.splits, number.rank) == (1.52, "152 cm", ("valid",), None)
     assert number.predicted == predictor.predict("p2", "height", "?")[0].value
+    (date,) = predictor.predict(("p0", "spouse", "p7", [("date", "?"), ("place", "t0")])).stored
+    assert date.text == "1990-06"  # not its first day: the source says no more
 
 
 def test_new_is_only_what_the_graph_lacks_and_the_model_is_sure_of(predictor):

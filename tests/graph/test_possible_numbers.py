@@ -40,6 +40,8 @@ def test_counts_stay_whole_and_never_negative_but_dates_and_the_unknown_stay_fre
     relation = np.array([graph.vocabulary.relation_ids[name] for name in ("seats", "balance", "level", "few", "born")])
     assert possible.nearest(relation, np.full(5, -3.4)).tolist() == [0.0, -3.4, -3.0, -3.4, -3.4]
     assert possible.nearest(relation, np.full(5, 7.6)).tolist() == [8.0, 7.6, 8.0, 7.6, 7.6]
-    low, high = possible.interval(relation, np.full(5, -3.4), np.full(5, 7.6))
-    assert low.tolist() == [0.0, -3.4, -4.0, -3.4, -3.4]  # outwards: nothing that was inside is lost
-    assert high.tolist() == [8.0, 7.6, 8.0, 7.6, 7.6]
+    low, high = possible.interval(relation, np.zeros(5), np.full(5, -3.4), np.full(5, 7.6))
+    assert low.tolist() == [0.0, -3.4, -3.0, -3.4, -3.4]  # whole numbers that were inside, and no others
+    assert high.tolist() == [7.0, 7.6, 7.0, 7.6, 7.6]
+    low, high = possible.interval(relation, np.full(5, 3.0), np.full(5, 2.6), np.full(5, 2.9))
+    assert (low[0], high[0]) == (3.0, 3.0)  # the answer itself stays inside

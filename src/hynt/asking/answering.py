@@ -77,7 +77,8 @@ class QuestionBatch:
             low, high = radii.cut(relation, value, low, high)
             is_own = radii.is_own[row, relation]
         possible = self.loaded.possible_numbers
-        value, (low, high) = possible.nearest(relation, value), possible.interval(relation, low, high)
+        value = possible.nearest(relation, value)
+        low, high = possible.interval(relation, value, low, high)
         known = self.known.numbers.lookup(self._keys(self.asked.rows[chosen], self.asked.position[chosen]))
         return NumberColumns(value, low, high, width, has_interval, is_own, known, np.isfinite(value))
 

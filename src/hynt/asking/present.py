@@ -38,6 +38,7 @@ from hynt.graph.fact_table import (
     KIND_NAMES,
     NUMBER_KIND,
     RELATION_KIND,
+    TAIL,
     FactTable,
     qualifier_of,
 )
@@ -307,7 +308,7 @@ def _told(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph, added: Added
     if asked.kind == NUMBER_KIND:
         assert asked.relation is not None
         value = one.answer
-        text = format_quantity(value, graph.relations[asked.relation].unit)
+        text = format_stored(_number(one, asked, graph))
     elif asked.kind == RELATION_KIND:
         identity, text = graph.relations[int(one.answer)].name, graph.relation_labels[int(one.answer)]
     else:
@@ -323,6 +324,18 @@ def _told(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph, added: Added
         one.predicted,
         one.judged_without,
         added.source(next(_table(one.facts[0], graph).facts(graph.vocabulary))) if added.version else "",
+    )
+
+
+def _number(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph) -> Number:
+    """As the fact has it: a date with its precision."""
+    fact = next(_table(one.facts[0], graph).facts(graph.vocabulary))
+    name = graph.relations[asked.relation or 0].name
+    pairs = [(fact.relation, fact.tail)] if asked.position == TAIL else fact.qualifiers
+    return next(
+        value
+        for relation, value in pairs
+        if relation == name and isinstance(value, Number) and value.value == one.answer
     )
 
 

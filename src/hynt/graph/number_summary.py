@@ -393,10 +393,13 @@ class PossibleNumbers:
         value = np.where(self.never_negative[relation], np.maximum(value, 0.0), value)
         return np.where(self.whole[relation], np.rint(value), value)
 
-    def interval(self, relation: Ids, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """(n,) the ends of intervals without what cannot be; whole ones lie further out, so that nothing is lost."""
+    def interval(self, relation: Ids, value: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """(n,) the ends of intervals around possible answers (n,), without what cannot be: whole ones are the outermost
+        whole numbers inside, so that nothing is lost and nothing promised that was not.
+        """
         whole, above = self.whole[relation], self.never_negative[relation]
-        low, high = np.where(whole, np.floor(low), low), np.where(whole, np.ceil(high), high)
+        low = np.where(whole, np.minimum(np.ceil(low), value), low)
+        high = np.where(whole, np.maximum(np.floor(high), value), high)
         return np.where(above, np.maximum(low, 0.0), low), np.where(above, np.maximum(high, 0.0), high)
 
 
