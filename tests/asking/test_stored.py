@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from hynt import Run
-from hynt.asking.answers import NEW_FROM, Answers
+from hynt.asking.answers import NEW_FROM, Answers, format_probability
 from hynt.asking.predictor import load
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
@@ -126,6 +126,17 @@ def test_a_sure_answer_that_is_stored_with_more_qualifiers_is_not_called_new(pre
     other = predictor.predict("p0", "spouse", "?", candidates=[["p8"]])
     assert other[0].new
     assert "  new: Person 8; rank 1, probability 1.0000" in str(other).splitlines()
+    alone = "nothing else was a candidate: the probability says nothing"
+    assert alone in other.notes
+    assert alone not in predictor.predict("p0", "spouse", "?").notes
+
+
+@pytest.mark.parametrize(
+    ("probability", "shown"),
+    [(0.0, "0.0000"), (1e-9, "<0.0001"), (0.0001, "0.0001"), (0.5, "0.5000"), (1 - 1e-9, ">0.9999"), (1.0, "1.0000")],
+)
+def test_what_is_not_quite_sure_is_not_shown_as_sure(probability, shown):
+    assert format_probability(probability) == shown
 
 
 def test_a_model_that_reads_facts_judges_a_stored_one_without_it(towns, tmp_path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hynt import number
+from hynt.batches.number_scaling import NumberScaling
+from hynt.calibration.intervals import furthest_ends
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.number_summary import PossibleNumbers, values_over_time
@@ -26,6 +28,23 @@ def test_many_values_of_one_date_are_no_movement():
     couples = [divmod(one, width) for one in values_over_time(graph, "train").tolist()]
     names = [(graph.entity_labels[head], graph.relations[relation].name) for head, relation in couples]
     assert sorted(names) == [("Chad", "growth"), *[("Chad", "people")] * 3, ("tin", "share")]
+
+
+def test_shares_end_at_a_hundred_percent_where_training_has_that_and_nothing_above():
+    graph = graph_of(
+        literate=[number(one, "percent") for one in (100, *range(60, 80))],
+        grown=[number(one, "percent") for one in range(80, 99)],
+        debt=[number(one, "percent") for one in (101, *range(80, 101))],
+        index=[100, *range(60, 80)],
+    )
+    tables = [graph.split("train")]
+    possible, scaling = PossibleNumbers.of(graph.vocabulary, tables), NumberScaling.fit(tables, graph.vocabulary)
+    relation = np.array([graph.vocabulary.relation_ids[name] for name in ("literate", "grown", "debt", "index")])
+    assert possible.nearest(relation, np.full(4, 104.0)).tolist() == [100.0, 104.0, 104.0, 104.0]
+    low, high = possible.interval(relation, np.full(4, 100.0), np.full(4, 90.0), np.full(4, 110.0))
+    assert low.tolist() == [90.0] * 4
+    assert high.tolist() == [100.0, 110.0, 110.0, 110.0]
+    assert furthest_ends(graph, tables, scaling)[1, relation[0]] == 100.0
 
 
 def test_counts_stay_whole_and_never_negative_but_dates_and_the_unknown_stay_free():

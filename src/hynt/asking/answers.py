@@ -16,6 +16,19 @@ from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_DIGITS = 4
+
+
+def format_probability(probability: float) -> str:
+    """Four digits; what is not quite sure or impossible is never shown as 1 or 0."""
+    least = 10.0**-_DIGITS
+    if 0 < probability < least / 2:
+        return f"<{least:.{_DIGITS}f}"
+    if 1 - least / 2 < probability < 1:
+        return f">{1 - least:.{_DIGITS}f}"
+    return f"{probability:.{_DIGITS}f}"
+
+
 NEW_FROM = 0.5
 """The probability from which on an answer that the graph does not hold is called new; below it is a guess."""
 _HARDLY = 0.001
@@ -57,7 +70,7 @@ class StoredAnswer:
         if self.rank is None or self.probability is None:
             return ""
         without = ", judged without it" if self.judged_without else ""
-        return f"rank {self.rank:,}, probability {self.probability:.4f}{without}"
+        return f"rank {self.rank:,}, probability {format_probability(self.probability)}{without}"
 
 
 @dataclass(frozen=True)
@@ -266,7 +279,7 @@ class Answers(Table):
         else:
             ids = ("id",) if self.is_ambiguous else ()  # where names do not tell answers apart
             rows = [
-                [str(one.rank), one.name, *(one.id for _ in ids), f"{one.probability:.4f}", self.status(one)]
+                [str(one.rank), one.name, *(one.id for _ in ids), format_probability(one.probability), self.status(one)]
                 for one in self.answers
                 if isinstance(one, RankedAnswer)
             ]
@@ -301,7 +314,7 @@ class Answers(Table):
         lines = [self.question, *(f"  {told}: {text}" for told, text in told_of_graph(self))]
         for answer in self.new:
             named = f"{answer.name} ({answer.id})" if self.is_ambiguous else answer.name
-            lines.append(f"  new: {named}; rank {answer.rank:,}, probability {answer.probability:.4f}")
+            lines.append(f"  new: {named}; rank {answer.rank:,}, probability {format_probability(answer.probability)}")
         if self.kind != "number" and not self.new:
             lines.append(f"  new: none with probability {NEW_FROM:g} or more")
         lines += [f"  {answer.text(answer.value)}{_interval_text(answer)}" for answer in self._numbers()]

@@ -132,6 +132,8 @@ class AnswerBuilder:
         if fitted and not odd and any(isinstance(one, NumberAnswer) and one.interval is None for one in answers):
             odd = ("too few numbers were held out of training to check answers like this",)
         notes += [f"{what}: {told}" for told in odd]
+        if count == 1:
+            notes.append("nothing else was a candidate: the probability says nothing")
         if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
             notes.append("this model does not look at qualifiers")
         if fitted and self.loaded.changed:

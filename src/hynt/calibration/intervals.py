@@ -249,7 +249,7 @@ _BEYOND = 0.1
 
 def furthest_ends(graph: KnowledgeGraph, tables: list[FactTable], scaling: NumberScaling) -> Floats:
     """(2, relations) where intervals end at most; infinite for dates, and where training has few numbers. Below a log
-    scale a tenth of its range is one of the logarithms.
+    scale a tenth of its range is one of the logarithms. Shares end at 100 %.
     """
     numbers = sorted_numbers(concatenate(tables), graph.vocabulary.relation_is_number)
     found: Floats = np.full((2, graph.vocabulary.relation_count), np.inf) * np.array([[-1.0], [1.0]])
@@ -263,6 +263,7 @@ def furthest_ends(graph: KnowledgeGraph, tables: list[FactTable], scaling: Numbe
         scaled = np.stack([scaling.scale(relation, end) for end in (low, high)])
         found[0, relation] = scaling.unscale(relation, scaled[0] - _BEYOND * (scaled[1] - scaled[0]))
         found[1, relation] = high + _BEYOND * (high - low)
+    found[1, PossibleNumbers.of(graph.vocabulary, tables).of_hundred] = 100.0
     return found
 
 

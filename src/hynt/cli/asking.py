@@ -59,7 +59,7 @@ def _print_answers(console: Console, answers: Answers, *, whole: bool) -> None:
 
 
 def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
-    from hynt.asking.answers import NEW_FROM, RankedAnswer, in_view, told_of_guesses
+    from hynt.asking.answers import NEW_FROM, RankedAnswer, format_probability, in_view, told_of_guesses
 
     guesses = 0 if answers.stored or answers.new else 1  # something is always shown
     shown = list(answers) if whole else [*answers.new, *answers.guesses[:guesses]]
@@ -69,7 +69,7 @@ def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
         for one in shown:
             assert isinstance(one, RankedAnswer)
             named = [one.name, *(one.id for _ in ids)]
-            rows.append((str(one.rank), *named, f"{one.probability:.4f}", answers.status(one)))
+            rows.append((str(one.rank), *named, format_probability(one.probability), answers.status(one)))
         print_table(console, ("rank", answers.kind, *ids, "probability", "status"), rows)
     else:
         console.print(f"  new: none with probability {NEW_FROM:g} or more")
@@ -122,6 +122,8 @@ def explain(
 
 
 def _print_explanation(console: Console, found: Explanation, out: Path | None) -> None:
+    from hynt.asking.answers import format_probability
+
     first = found.answers[0].to_dict()
     console.print(visible(found.answers.question), style="bold", soft_wrap=True)
     if found.about is None:
@@ -130,8 +132,11 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
         console.print(f"answer: {visible(first['text'] + reach)}", soft_wrap=True)
         columns = ["without", "says", "", "answer", "change", "in interval widths"]
     else:
-        console.print(f"first answer: {visible(first['name'])}, probability {first['probability']:.4f}", soft_wrap=True)
-        place = f"rank {found.about.rank}, probability {found.about.probability:.4f}"
+        console.print(
+            f"first answer: {visible(first['name'])}, probability {format_probability(first['probability'])}",
+            soft_wrap=True,
+        )
+        place = f"rank {found.about.rank}, probability {format_probability(found.about.probability)}"
         console.print(f"explained: {visible(found.about.name)}, {place}", soft_wrap=True)
         columns = ["without", "says", "", "probability", "change", "rank", "first answer"]
     looked, rows = found.attention is not None, []
@@ -139,7 +144,12 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
         shares = (one.context_attention, one.prediction_attention) if looked else ()
         cells = (*found.cells(one), _signed(one.change_in_widths, 2))
         if found.about is not None:
-            cells = (f"{one.probability:.4f}", _signed(one.probability_change, 4), str(one.rank), one.answer or "")
+            cells = (
+                format_probability(one.probability or 0.0),
+                _signed(one.probability_change, 4),
+                str(one.rank),
+                one.answer or "",
+            )
         told = ("" if share is None else f"{share:.0%}" for share in shares)
         rows.append((one.part, one.says, one.change, *cells, *told))
     if rows:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from hynt.asking.answers import Answers, NumberAnswer
+from hynt.asking.answers import Answers, NumberAnswer, format_probability
 from hynt.graph.sentences import format_difference
 from hynt.graph.vocabulary import Floats
 from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
@@ -178,4 +178,4 @@ class Explanation(PlainValues, Table):
             sign = "−" if change < 0 else "+"
             return [answer.text(one.value), sign + format_difference(abs(change), answer.unit)]
         probability = one.probability or 0.0
-        return [f"{probability:.4f}", f"{one.probability_change or 0.0:+.4f}", str(one.rank)]
+        return [format_probability(probability), f"{one.probability_change or 0.0:+.4f}", str(one.rank)]

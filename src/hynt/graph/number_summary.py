@@ -374,23 +374,28 @@ class PossibleNumbers:
 
     never_negative: NDArray[np.bool_]  # (relations,)
     whole: NDArray[np.bool_]  # (relations,)
+    of_hundred: NDArray[np.bool_]  # (relations,) percentages of which the greatest is 100: shares of something
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, tables: Sequence[FactTable]) -> PossibleNumbers:
         """From the facts that a run learned from."""
-        found = cls(*(np.zeros(vocabulary.relation_count, dtype=np.bool_) for _ in range(2)))
+        found = cls(*(np.zeros(vocabulary.relation_count, dtype=np.bool_) for _ in range(3)))
         numbers = sorted_numbers(concatenate(list(tables)), vocabulary.relation_is_number)
         if len(numbers.value):
             is_date = np.array([vocabulary.relations[one].unit == DATE_UNIT for one in numbers.present.tolist()])
             enough = (numbers.size >= FEWEST_TO_JUDGE) & ~is_date
+            in_percent = np.array([vocabulary.relations[one].unit == "percent" for one in numbers.present.tolist()])
+            greatest = numbers.value[numbers.start + numbers.size - 1]
             is_whole = (numbers.value == np.rint(numbers.value)) & (np.abs(numbers.value) < _WHOLE)
             found.never_negative[numbers.present] = enough & (numbers.value[numbers.start] >= 0)
+            found.of_hundred[numbers.present] = enough & in_percent & (greatest == 100)
             found.whole[numbers.present] = enough & np.logical_and.reduceat(is_whole, numbers.start)
         return found
 
     def nearest(self, relation: Ids, value: Floats) -> Floats:
         """(n,) the possible numbers nearest to these (n,)."""
         value = np.where(self.never_negative[relation], np.maximum(value, 0.0), value)
+        value = np.where(self.of_hundred[relation], np.minimum(value, 100.0), value)
         return np.where(self.whole[relation], np.rint(value), value)
 
     def interval(self, relation: Ids, value: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -400,7 +405,9 @@ class PossibleNumbers:
         whole, above = self.whole[relation], self.never_negative[relation]
         low = np.where(whole, np.minimum(np.ceil(low), value), low)
         high = np.where(whole, np.maximum(np.floor(high), value), high)
-        return np.where(above, np.maximum(low, 0.0), low), np.where(above, np.maximum(high, 0.0), high)
+        low, high = np.where(above, np.maximum(low, 0.0), low), np.where(above, np.maximum(high, 0.0), high)
+        below = np.where(self.of_hundred[relation], 100.0, np.inf)
+        return np.minimum(low, below), np.minimum(high, below)
 
 
 def values_over_time(graph: KnowledgeGraph, split: str) -> Ids:

@@ -86,10 +86,11 @@ def format_stored(number: Number) -> str:
     return format_quantity(number.value, number.unit)
 
 
-def format_quantity(value: float, unit: str = "", width: float | None = None) -> str:
+def format_quantity(value: float, unit: str = "", width: float | None = None, *, around_zero: bool = False) -> str:
     """A number with the unit that people read: `1990`, `12,345`, `88.2 years`, `12.5 %`, `377,915 km²`, `1922-01-28`.
 
-    `width` is how far apart the ends of its interval are: digits that say more than that are left out.
+    `width` is how far apart the ends of its interval are: digits that say more than that are left out, but for two of a
+    number that is not `around_zero`.
     """
     if unit == DATE_UNIT:
         if width is None or width < _MONTHS:
@@ -98,7 +99,7 @@ def format_quantity(value: float, unit: str = "", width: float | None = None) ->
     if width is not None:
         width = shown_difference(width, unit)[0]
     value, unit = shown(value, unit)
-    value = value if width is None else rounded_to(value, width)
+    value = value if width is None else rounded_to(value, width, 0 if around_zero else 2)
     if unit in ("", "1") and value == round(value) and 1000 <= abs(value) < 10_000:
         return f"{value:.0f}".replace("-", "−")  # it may well be a year
     return _with_unit(format_number(value), unit)
@@ -111,7 +112,9 @@ def format_estimate(
     of what is `known`, and with two where that is no range.
     """
     low, high = interval or known or (0.0, 0.0)
-    return format_quantity(value, unit, high - low or abs(value))
+    # Between ends of either sign, as people read them, 0.23 says no more than 8.2.
+    around_zero = interval is not None and shown(low, unit)[0] < 0 < shown(high, unit)[0]
+    return format_quantity(value, unit, high - low or abs(value), around_zero=around_zero)
 
 
 def format_difference(value: float, unit: str = "") -> str:
@@ -120,11 +123,13 @@ def format_difference(value: float, unit: str = "") -> str:
     return _with_unit(format_number(float(f"{value:.3g}")), unit)
 
 
-def rounded_to(value: float, width: float) -> float:
-    """The number with as many digits as an interval of this width is sure of, and two at least."""
+def rounded_to(value: float, width: float, least: int = 2) -> float:
+    """The number with as many digits as an interval of this width is sure of, and `least` at least."""
     if not (math.isfinite(value) and 0 < width < math.inf) or not value:
         return value
-    step = min(math.floor(math.log10(width / _STEPS)), math.floor(math.log10(abs(value))) - 1)
+    step = math.floor(math.log10(width / _STEPS))
+    if least:
+        step = min(step, math.floor(math.log10(abs(value))) + 1 - least)
     return float(f"{round(value, -step):.15g}") if abs(step) < _LONGEST else value
 
 

@@ -86,6 +86,9 @@ def test_digits_follow_the_interval(value, unit, width, text):
         (75.9426, "year", None, (27.79, 88.2), "76 years"),  # without one, what is known does
         (0.7594, "1", None, (0.6, 0.9), "0.76"),
         (1996.37, DATE_UNIT, None, (1800.0, 2024.0), "1996"),
+        (0.6312, "percent", (-7.7, 9.0), (-29.4, 10.2), "0.6 %"),  # ends of either sign
+        (0.6312, "percent", (0.6, 9.0), None, "0.63 %"),
+        (272.94, KeptUnit("K", "°C"), (272.94, 281.3), None, "−0.2 °C"),
         (75.9426, "year", None, (76.0, 76.0), "76 years"),
         (75.9426, "year", None, None, "76 years"),
         (0.0, "year", None, None, "0 years"),
