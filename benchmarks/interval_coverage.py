@@ -3,7 +3,8 @@
     PYTHONPATH=src python3 -m benchmarks.interval_coverage RUN … --device cuda --out coverage.json
 
 What one split covers depends on which numbers fell into it. `halves` says how much: the numbers of valid and the split
-are halved at random, the radii are fitted on one half and measured on the other, again and again.
+are halved at random, the radii are fitted on one half and measured on the other, again and again. With `--split valid`
+no other split is looked at.
 
 A run that has no calibration yet is calibrated on its validation split first, which is kept in it. Each reading of the
 split is counted in the run. With `--require LOW HIGH` the command fails unless every coverage lies between the two.
@@ -48,34 +49,49 @@ def measured(predictor: Predictor, split: str) -> dict[str, Any]:
     return told | {"seconds": round(time.monotonic() - began, 2)}
 
 
+HELD_OUT = {"none": (0, 1), "1 to 9": (1, 10), "10 to 29": (10, 30), "30 and more": (30, np.inf)}
+"""Sorts of relations, by how many of their numbers were there to fit on."""
+
+
 def halves(predictor: Predictor, split: str, times: int = 50) -> dict[str, Any] | None:
-    """The mean coverage of random halves, and how far it strays: of all, with a radius of their own, and without."""
-    loaded = predictor.loaded
-    found = [one for name in (SPLIT, split) if (one := read_numbers(loaded, name, predictor.device)) is not None]
-    if split == SPLIT or len(found) < 2 or predictor.calibration.radii is None:
+    """Valid and the split halved at random: coverage and mean width of all, and by how many numbers of their relation
+    the fitted half had; means, and how far they stray.
+    """
+    loaded, fitted = predictor.loaded, predictor.calibration.radii
+    splits = dict.fromkeys((SPLIT, split))
+    found = [one for name in splits if (one := read_numbers(loaded, name, predictor.device)) is not None]
+    if not found or fitted is None or fitted.scale is None:
         return None
-    scale = predictor.calibration.radii.scale
-    assert scale is not None  # just made
-    nothing, rows, random = (
-        ResidualScale.none(scale.vocabulary, scale.edges, scale.spread),
-        [],
-        np.random.default_rng(0),
-    )
+    scaling, random = loaded.scaling, np.random.default_rng(0)
+    nothing = ResidualScale.none(fitted.scale.vocabulary, fitted.scale.edges, fitted.scale.spread)
     asked = AskedNumbers.joined([one.asked for one in found])
-    truth = np.concatenate([loaded.scaling.scale(one.asked.relation, one.questions.truth) for one in found])
+    truth = np.concatenate([one.questions.truth for one in found])
+    rows = []
     for _ in range(times):
         fitted_on, left = _halved(random.random(len(truth)) < 0.5)
-        radii = fit_conditional_radii(asked.take(fitted_on), truth[fitted_on], nothing)
-        rest, row = asked.take(left), radii.at(LEVEL)
-        reach, error = radii.reach(rest), truth[left] - rest.scaled
-        assert reach is not None
-        radius = radii.radius[row, rest.relation]
-        inside = (-error <= radius * reach.below) & (error <= radius * reach.above)
-        own = radii.is_own[row, rest.relation]
-        rows.append([part.mean() if len(part) else np.nan for part in (inside, inside[own], inside[~own])])
+        on = asked.take(fitted_on)
+        made = fit_conditional_radii(on, scaling.scale(on.relation, truth[fitted_on]), nothing)
+        radii, rest = replace(made, ends_at_zero=fitted.ends_at_zero, limits=fitted.limits), asked.take(left)
+        low, high = radii.interval(scaling, rest.relation, rest.scaled, LEVEL, radii.reach(rest))
+        with np.errstate(invalid="ignore"):
+            width = scaling.linear(rest.relation, high) - scaling.linear(rest.relation, low)
+        count, has_width = radii.count[rest.relation], width < _WIDEST
+        row = []
+        for least, most in ((0, np.inf), *HELD_OUT.values()):
+            of_sort = (least <= count) & (count < most) & np.isfinite(radii.radius[radii.at(LEVEL), rest.relation])
+            inside = (low <= truth[left]) & (truth[left] <= high)
+            row += [part.mean() if len(part) else np.nan for part in (inside[of_sort], width[of_sort & has_width])]
+        rows.append(row)
     marks = np.array(rows)
-    told = {name: _spread_of(marks[:, at]) for at, name in enumerate(("coverage", "own", "shared"))}
+    told = {
+        name: {"coverage": _spread_of(marks[:, 2 * at]), "width": _spread_of(marks[:, 2 * at + 1])}
+        for at, name in enumerate(("all", *HELD_OUT))
+    }
     return {"times": times, **told}
+
+
+_WIDEST = 50.0
+"""In training ranges; relations with one number in training have no range to measure by."""
 
 
 def one_width_each(predictor: Predictor, split: str) -> dict[str, Any] | None:

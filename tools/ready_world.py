@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python3 -m tools.ready_world --device cuda --out made          # about a minute on an H200
     PYTHONPATH=src python3 -m tools.ready_world --weigh --out made                # the same model, other statistics
-    PYTHONPATH=src python3 -m tools.ready_world --show --out made                 # only what pages show of it
+    PYTHONPATH=src python3 -m tools.ready_world --show --out made                 # its calibration, and what pages show
 
 Several settings are trained, and what the validation split likes best is kept: its weights as bfloat16, without a copy
 of the graph, which lies beside it in the package. Then it is calibrated, the test split is read once, the graph's facts
@@ -30,6 +30,7 @@ from safetensors.torch import load_file
 from benchmarks.result_file import write_measured
 from hynt.asking.examples import EXAMPLES, held_out_examples
 from hynt.asking.predictor import load
+from hynt.calibration.calibration import CALIBRATION
 from hynt.evaluation.combining import combined, fitted
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import by_scope
@@ -210,11 +211,11 @@ def finish(archive: Path, package: Path, figures: Path) -> None:
 
 
 def show(package: Path, copy: Path) -> None:
-    """Makes again what pages show of a run whose weights stay: questions to begin with, figures of the test split, read
-    once more, and the most doubtful facts.
+    """Makes again what is fitted and shown of a run whose weights stay: calibration, questions to begin with, figures
+    of the test split, read once more, and the most doubtful facts.
     """
     SavedRun.open(package).copy(copy)
-    made = (EXAMPLES, READS, measurements_path(copy, "test").name, str(DEFAULT))
+    made = (EXAMPLES, READS, CALIBRATION, measurements_path(copy, "test").name, str(DEFAULT))
     for name in (EXAMPLES, *made[2:]):
         (copy / name).unlink(missing_ok=True)
     _calibrate(copy)
