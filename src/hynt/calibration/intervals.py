@@ -172,7 +172,8 @@ def fit_conditional_radii(
     """
     fitted, told = scale.fitted(asked, truth)
     if is_beyond is not None:
-        told = Told(*(None if one is None else np.where(is_beyond, np.inf, one) for one in told))
+        strangers = None if told.strange is None else np.where(is_beyond, np.inf, told.strange)
+        told = Told(np.where(is_beyond, np.inf, told.beside), strangers)
     count = np.bincount(asked.relation, minlength=len(scale.spread)).astype(np.int64)
     of_others = told.beside if told.strange is None else told.strange
     strange = np.array([_of_strangers(asked.relation, of_others, level) for level in LEVELS])
