@@ -28,7 +28,7 @@ from benchmarks.result_file import write_measured
 from hynt import __version__
 from hynt.asking.predictor import Predictor, load
 from hynt.calibration.calibration import SPLIT, read_numbers
-from hynt.calibration.intervals import fit_conditional_radii, fit_radii
+from hynt.calibration.intervals import ENOUGH, fit_conditional_radii, fit_radii
 from hynt.calibration.measuring import LEVEL, coverage, measure
 from hynt.calibration.reach import AskedNumbers, ResidualScale
 from hynt.errors import HyntError
@@ -49,8 +49,8 @@ def measured(predictor: Predictor, split: str) -> dict[str, Any]:
     return told | {"seconds": round(time.monotonic() - began, 2)}
 
 
-HELD_OUT = {"none": (0, 1), "1 to 9": (1, 10), "10 to 29": (10, 30), "30 and more": (30, np.inf)}
-"""Sorts of relations, by how many of their numbers were there to fit on."""
+HELD_OUT = {"0": (0, 1), "1 to 9": (1, 10), "10 to 29": (10, ENOUGH)}
+"""Relations without a radius of their own, by how many of their numbers were there to fit on."""
 
 
 def halves(predictor: Predictor, split: str, times: int = 50) -> dict[str, Any] | None:
@@ -77,17 +77,17 @@ def halves(predictor: Predictor, split: str, times: int = 50) -> dict[str, Any] 
             width = scaling.linear(rest.relation, high) - scaling.linear(rest.relation, low)
         count, has_width = radii.count[rest.relation], width < _WIDEST
         row = []
-        for least, most in ((0, np.inf), *HELD_OUT.values()):
+        for least, most in ((0, np.inf), (ENOUGH, np.inf), (0, ENOUGH), *HELD_OUT.values()):
             of_sort = (least <= count) & (count < most) & np.isfinite(radii.radius[radii.at(LEVEL), rest.relation])
             inside = (low <= truth[left]) & (truth[left] <= high)
             row += [part.mean() if len(part) else np.nan for part in (inside[of_sort], width[of_sort & has_width])]
         rows.append(row)
-    marks = np.array(rows)
-    told = {
-        name: {"coverage": _spread_of(marks[:, 2 * at]), "width": _spread_of(marks[:, 2 * at + 1])}
-        for at, name in enumerate(("all", *HELD_OUT))
+    marks = [_spread_of(column) for column in np.array(rows).T]
+    told = dict(zip(("coverage", "width", "own", "own_width", "shared", "shared_width"), marks, strict=False))
+    by_count = {
+        name: {"coverage": marks[at], "width": marks[at + 1]} for name, at in zip(HELD_OUT, (6, 8, 10), strict=True)
     }
-    return {"times": times, **told}
+    return {"times": times, **told, "by_numbers_fitted_on": by_count}
 
 
 _WIDEST = 50.0
