@@ -218,3 +218,21 @@ def test_kept_figures_that_nobody_measured_are_refused(hynt, away, tmp_path, par
     assert measured_of(away)[0] is None
     assert hynt.fair("report", away, "--again", "--out", tmp_path / "report.html").code == 0
     assert measured_of(away)[0] is not None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train", "world"),
+        ("train", "world", "--set"),
+        ("data", "split", "world"),
+        ("data", "import", "x"),
+        ("audit", "x"),
+    ],
+    ids=" ".join,
+)
+def test_a_seed_that_no_generator_takes_is_refused(hynt, tmp_path, words):
+    told = f"seed={2**64}" if words[-1] == "--set" else f"--seed={2**64}"
+    outcome = hynt.fair(*words, told, "--out", tmp_path / "out")
+    assert outcome.code == 2
+    assert f"{2**63 - 1}" in outcome.said

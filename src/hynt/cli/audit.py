@@ -11,6 +11,7 @@ import typer
 from hynt.cli.options import AsOf, Device
 from hynt.cli.output import JsonFlag, deliver, print_table
 from hynt.progress import duration
+from hynt.runs import LARGEST_SEED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +40,9 @@ def audit(
     ] = None,
     preset: Annotated[str | None, typer.Option("--preset", metavar="P", help="Named settings to start from.")] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs per fold.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The seed of everything random.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, max=LARGEST_SEED, help="The seed of everything random.")
+    ] = None,
     device: Annotated[Device, typer.Option("--device", help="Where to train and judge.")] = "auto",
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting. Repeatable.")

@@ -11,6 +11,7 @@ import typer
 from hynt.cli.options import with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.progress import visible
+from hynt.runs import LARGEST_SEED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,7 +100,7 @@ class DumpOptions:
     split: Annotated[str, typer.Option(
         "--split", metavar="A:B:C", **_AFTER, help="Shares of train, valid and test."
     )] = "8:1:1"
-    seed: Annotated[int, typer.Option("--seed", **_AFTER, help="The seed of the split.")] = 0
+    seed: Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, **_AFTER, help="The seed of the split.")] = 0
     engine: Annotated[str, typer.Option(
         "--engine", metavar="duckdb|spark", **_ENGINE, help="One machine, or a cluster."
     )] = "duckdb"

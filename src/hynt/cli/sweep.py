@@ -10,6 +10,7 @@ import typer
 from hynt.cli.options import GraphArgument, TrainingDevice
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.progress import visible
+from hynt.runs import LARGEST_SEED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +48,9 @@ def sweep(
     sampler: Annotated[
         Literal["tpe", "random", "grid"], typer.Option("--sampler", help="How to choose what to try.")
     ] = "tpe",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides what is tried, and seeds each run.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Decides what is tried, and seeds each run.")
+    ] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the sweep of this name, or join it.")] = False,
     device: TrainingDevice = "auto",
     as_json: JsonFlag = False,

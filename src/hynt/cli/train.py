@@ -12,6 +12,7 @@ from hynt.cli.options import GraphArgument, TrainingDevice, done_in_processes
 from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import UsageError
 from hynt.progress import duration
+from hynt.runs import LARGEST_SEED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,7 +37,9 @@ def train(
         float | None,
         typer.Option("--minutes", min=0.01, max=1e6, help="Of training; without it, until validation stops improving."),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The seed of everything random.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, max=LARGEST_SEED, help="The seed of everything random.")
+    ] = None,
     device: TrainingDevice = "auto",
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting. Repeatable.")

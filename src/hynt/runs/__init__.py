@@ -4,3 +4,6 @@ a run without opening it.
 
 CONFIG, RECORD, READS = "config.toml", "metrics.jsonl", "reads.json"
 SCALING, WEIGHTS = "scaling.json", "weights.safetensors"
+
+LARGEST_SEED = 2**63 - 1
+"""As much as every generator of random numbers takes."""

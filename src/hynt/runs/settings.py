@@ -14,6 +14,7 @@ from hynt.config import Range, to_mapping
 from hynt.files import changes
 from hynt.objectives.losses import LossSettings
 from hynt.objectives.streams import PhaseSettings
+from hynt.runs import LARGEST_SEED
 
 TrainOn = Literal["train", "train+valid"]
 ScaleOn = Literal["train", "all-splits"]
@@ -119,7 +120,7 @@ class Saving:
 class TrainingSettings:
     """The settings that every model shares."""
 
-    seed: Annotated[int, Range(0)] = 0
+    seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
     batch_size: Positive = 2048
     precision: Precision = "auto"  # bf16 on a GPU that has it, fp32 elsewhere; scores are always fp32
     train_on: TrainOn = "train"

@@ -14,6 +14,7 @@ from hynt.cli.output import JsonFlag, deliver
 from hynt.errors import UsageError
 from hynt.files import check_new_folder, new_folder
 from hynt.progress import visible
+from hynt.runs import LARGEST_SEED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +29,7 @@ def split(
     observed: Annotated[
         float, typer.Option("--observed", metavar="SHARE", help="Of their facts, the share that is read, not asked.")
     ] = 0.7,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw other entities.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Draw other entities.")] = 0,
     json: JsonFlag = False,
 ) -> None:
     """Hold out entities of GRAPH: DIR/training is to be trained on, DIR/asked is for `hynt evaluate RUN --asked`."""

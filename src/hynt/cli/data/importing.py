@@ -16,6 +16,7 @@ from hynt.files import check_new_folder
 from hynt.interruption import interruptible
 from hynt.names import plural
 from hynt.progress import ShownProgress, visible
+from hynt.runs import LARGEST_SEED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -142,7 +143,9 @@ def merge(
     graphs: Annotated[list[str], typer.Argument(metavar="GRAPH…", help="Saved graphs; the first keeps its splits.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")],
     split: Annotated[str, typer.Option("--split", metavar="8:1:1", help="Make new splits with these shares.")] = "",
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="With --split: draw others.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", min=0, max=LARGEST_SEED, help="With --split: draw others.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a saved graph that is there.")] = False,
     name: Annotated[str, typer.Option("--name", help="The graph's name; the first one's if not given.")] = "",
     json: JsonFlag = False,

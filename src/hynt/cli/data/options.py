@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from hynt.errors import UsageError
+from hynt.runs import LARGEST_SEED
 
 if TYPE_CHECKING:
     from hynt.formats.importing import ImportOptions
@@ -47,7 +48,7 @@ class SourceOptions:
         help="Make new splits; facts that agree in these parts go together, such as a time series.",
     )] = ""
     seed: Annotated[int | None, typer.Option(
-        "--seed", metavar="N", min=0, max=2**63 - 1, **_SPLITS, help="Draw other splits."
+        "--seed", metavar="N", min=0, max=LARGEST_SEED, **_SPLITS, help="Draw other splits."
     )] = None
     across_splits: Annotated[Literal["keep", "drop", "error"], typer.Option(
         "--across-splits", **_SPLITS,
