@@ -146,5 +146,6 @@ def test_a_quantity_typed_for_a_new_relation_is_told_of_as_a_number(see, updatin
     page.get_by_role("button", name="Take it back").click()
     expect(page.locator("#add-fact .told")).to_contain_text("Taken back", timeout=20_000)
     expect(page.locator("#facts")).not_to_contain_text("1.85 m")
+    expect(page.get_by_role("button", name="Add it")).to_be_enabled(timeout=20_000)  # the model was asked once more
     assert all("422" in one for one in watched.complaints)
     watched.complaints.clear()
