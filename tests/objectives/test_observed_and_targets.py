@@ -111,6 +111,47 @@ def test_a_step_without_room_is_no_number_instead_of_a_smaller_loss():
         assert math.isnan(stream.loss_for(items.shape)(model, items.tensors).total)
 
 
+@pytest.mark.parametrize("more", [-40, -1, 0, 9])
+def test_a_step_names_nothing_beyond_its_tables_however_much_room_it_has(more):
+    """Kernels read and write where a plan says, without asking whether it is there."""
+    stream = stream_of(20)
+    with_entity, with_number, targets = stream.epoch(0, 0).items(0).tensors
+    needed = stream._needed(torch.cat([with_entity, with_number]), targets)
+    room = Room(*(max(int(one) + more, 1) for one in needed))
+    read = ReadNumbers.of(stream.numbers, stream.features, room.relation_nodes(FACTS, 20))
+    step = stream.step((with_entity, with_number), targets, room, read)
+    plan, asked, numbers = step.plan, step.questions.targets, len(stream.numbers.value)
+    assert bool(step.fits) is (more >= 0)
+    slots, messages, nodes = len(plan.slot_first), len(plan.message_slot), plan.sizes
+    named = [
+        (plan.slot_first, slots),
+        (plan.slot_stop, slots + 1),
+        (plan.message_slot, slots),
+        (plan.slot_message, messages + 1),
+        (plan.value_rows.row, 3 * FACTS.sizes.entities + 2 * (numbers + nodes.bare + 1) + 1),
+        (plan.relation_rows.row, 3 * nodes.relation_nodes + 1),
+        (plan.context_rows.row, 3 * nodes.relation_nodes + 1),
+        (plan.own_rows.row, 2 * FACTS.sizes.entities + numbers + nodes.bare + 2),
+        (plan.to_values.row, nodes.entity_nodes + 1),
+        (plan.to_relations.row, nodes.relation_nodes + 1),
+        (step.number_asked.row, nodes.relation_nodes),
+        (step.entity_question, len(asked.role)),
+        (step.number_question, len(asked.role)),
+        (asked.number, len(read.value)),
+        (step.entities.answer, FACTS.sizes.entities),
+        (step.entities.start + step.entities.known, len(step.entities.true) + 1),
+    ]
+    for index, (ids, count) in enumerate(named):
+        assert not len(ids) or 0 <= int(ids.min()) <= int(ids.max()) < count, index
+    received = plan.to_values.row < nodes.entity_nodes
+    assert int(plan.context_rows.row[received].max()) < 3 * nodes.relation_nodes
+    for links in (plan.value_rows, plan.relation_rows, plan.to_values, plan.to_relations):
+        pieces = links.cut()
+        held = (pieces.last - pieces.first)[pieces.row <= links.rows]
+        assert int(held.sum()) == len(links.row), "every item is in one piece"
+        assert int(pieces.long_last.max()) <= pieces.places
+
+
 def test_every_slot_and_relation_of_a_target_is_asked_for_once():
     step = first_step(20)
     asked = step.questions.targets
