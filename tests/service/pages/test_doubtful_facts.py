@@ -68,4 +68,4 @@ def test_agents_are_told_why_a_fact_is_doubtful(audit, site):
     assert not told.is_error, told.content
     first = told.structured_content["facts"][0]
     assert first["reason"].startswith("Without this fact the model gives")
-    assert "Zürich one of 75.0" in first["reason"]
+    assert "as the tail, and Zürich 75.0" in first["reason"]

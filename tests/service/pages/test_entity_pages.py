@@ -158,6 +158,6 @@ def test_the_doubtful_part_of_a_fact_is_called_by_its_relation(graph, site, tmp_
         "1990. That is 4.0 times as far away as the interval reaches." in page
     )
     assert "the model expects 1974 as population, between" in page
-    assert "gives Springfield as its head hardly any chance, and Ogdenville one of 50.0\u00a0%." in page
+    assert "gives Springfield hardly any chance as the head, and Ogdenville 50.0\u00a0%." in page
     own = text_of(served, f"/entity?id={quote(fact.head)}")
     assert "the model would have said 1974 as date" in own

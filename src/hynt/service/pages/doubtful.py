@@ -81,8 +81,8 @@ def why(row: Mapping[str, Any], part: str) -> str:
             return told
         return f"{told} That is {row['residual']:.1f} times as far away as the interval reaches."
     chance = "hardly any chance" if row["probability"] < 0.001 else f"a chance of {100 * row['probability']:.1f}\u00a0%"
-    own = f"Without this fact the model gives {stored} as its {part} {chance}"
-    return f"{own}, and {said} one of {100 * row['said_probability']:.1f}\u00a0%."
+    own = f"Without this fact the model gives {stored} {chance} as the {part}"
+    return f"{own}, and {said} {100 * row['said_probability']:.1f}\u00a0%."
 
 
 class Doubtful:
