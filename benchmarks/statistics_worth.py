@@ -1,7 +1,7 @@
 """What single statistics are worth beside a trained run: its validation errors with all of them, and without each.
 
     hynt train GRAPH --minutes 2 --model hynt --out RUN
-    python -m benchmarks.statistics_worth RUN --without number-series number-regression --out worth.json
+    python -m benchmarks.statistics_worth RUN --without number-series neighbour-regression --out worth.json
 
 Weights are fitted on one half of the validation facts and judged on the other, and the other way round; the test split
 is not read. Links and relations are MRR, numbers RMSE on the run's scale, of all positions.

@@ -252,7 +252,7 @@ def test_weights_survive_saving_and_damage_is_told():
         "shared-facts",
         "two-steps",
         "head-mean",
-        "number-regression",
+        "neighbour-regression",
         "number-series",
         "number-beside",
     ],

@@ -18,16 +18,19 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.models import number_regression, number_series, shared_facts, training_statistics
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
-from hynt.models.number_regression import NumberRegression
+from hynt.models.number_regression import NumberRegression, _Context
 from hynt.models.number_series import NumberSeries
 from hynt.models.shared_facts import SharedFacts, TwoSteps
+from hynt.models.training_statistics import neighbour_sums
 from hynt.models.trivial import (
+    STATISTICS,
     Frequency,
     NeighbourMean,
     NeighbourMeanSettings,
     RelationMean,
     RelationMedian,
     TrivialSettings,
+    statistic,
 )
 from tests.evaluation.benchmark_graphs import read_benchmark
 from tests.oracle.plain_facts import table_of
@@ -122,6 +125,42 @@ def test_regression_reads_the_facts_own_numbers_and_counts_on_no_other_facts_for
     at_once = NumberRegression.build(train.sizes, train, TrivialSettings())
     assert not at_once._unfitted
     assert at_once.score(at_once.read(both), ScaledNumber()).tolist() == said
+
+
+def test_regression_reads_which_ranks_are_free():
+    """Every head has ten products, ranked 1 to 10 in an order of its own; two ranks are not known yet."""
+    heads, products = 60, 10
+    vocabulary = Vocabulary(
+        tuple(map(str, range(heads + products))), (Relation("makes", "entity"), Relation("rank", "number"))
+    )
+    chance = np.random.default_rng(0)
+    facts, unknown = [], []
+    for head in range(heads):
+        ranked = [(head, 0, heads + product, [(1, float(rank))]) for product, rank in enumerate(chance.permutation(10))]
+        facts += ranked[2:]
+        unknown += [ranked[0], ranked[1]]
+    scaling = NumberScaling.fit([table_of(facts)], vocabulary)
+    train = FactTensors.from_table(table_of(facts), vocabulary, scaling)
+    model = NumberRegression.build(train.sizes, train, TrivialSettings())
+    found = FactTensors.from_table(table_of(unknown), vocabulary, scaling)
+    question = model.read(asked(found, range(len(unknown)), [4] * len(unknown), capacity=1))
+    truth = np.array([ranks[0][1] for *_, ranks in unknown]) / 9
+    free = truth.reshape(-1, 2).mean(1).repeat(2)  # either of the two
+    assert np.abs(model.score(question, ScaledNumber()).numpy() - free).mean() < 0.05
+    assert np.abs(free - truth).mean() > 0.1
+
+
+def test_runs_that_were_weighed_before_keep_the_plain_mean_of_neighbours(train):
+    """Their weights were fitted for it: one neighbour's number is drawn half-way to the relation's mean, as ever."""
+    former = statistic("number-regression", train)
+    context = _Context(torch.tensor([HEIGHT]), *torch.tensor([[HEIGHT], [0], [6], [0], [0]]))
+    free, near, said = former._from_neighbours(context, None)
+    assert (free.tolist(), said.tolist()) == ([0.0], [[0.0] * 2])
+    sums = neighbour_sums(train)
+    at = sums.key.tolist().index(HEIGHT * train.sizes.entities)
+    plain = (sums.total[at] - sums.numbers[at] * 0.4) / (sums.numbers[at] + 1)
+    assert float(near * former._spread[HEIGHT]) == pytest.approx(float(plain))
+    assert "number-regression" not in STATISTICS
 
 
 POPULATION, YEAR, SEX, METHOD = range(4)

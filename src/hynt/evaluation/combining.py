@@ -42,7 +42,7 @@ from hynt.models.contract import (
     give_observed,
 )
 from hynt.models.training_statistics import number_ranges
-from hynt.models.trivial import STATISTICS, statistic
+from hynt.models.trivial import FORMER, STATISTICS, statistic
 
 QUESTIONS = 4_000
 """Asked at most for each capability; more change the weights in the third place."""
@@ -181,7 +181,7 @@ def _rank_features(
 
 def combined(models: Sequence[Model], facts: FactTensors, weights: Weights) -> Combination:
     """Trained models, in the order of the weights' first members, and the statistics that the others name."""
-    strange = [name for name in weights.members[len(models) :] if name not in STATISTICS]
+    strange = [name for name in weights.members[len(models) :] if name not in {*STATISTICS, *FORMER}]
     if strange or len(weights.members) < len(models):
         said = (
             f"{strange[0]!r} is not a statistic" if strange else f"{len(models)} models, {len(weights.members)} members"

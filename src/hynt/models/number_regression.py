@@ -1,15 +1,16 @@
 """A number by least squares from other numbers of the training facts: a statistic, made at once.
 
 Each relation has its own few weights. They weigh the means of its numbers beside the same relation, head, tail or
-qualifier, the mean of the head's neighbours, what other numbers the fact itself holds, of an office's end, say, its
-beginning, and what other numbers the head has in other facts: of a country's area its population and its exports. Means
-leave out the number that is asked for and those of its fact, so that what is fitted on the training facts holds for
-others.
+qualifier, what the head's neighbours say, the mean of those that the head's other facts leave free: of ranks 1 to 10,
+say, 4 and 7, what other numbers the fact itself holds, of an office's end, say, its beginning, and what other numbers
+the head has in other facts, or its neighbours have: of a country's area its population and its exports. All leave out
+the number that is asked for and those of its fact, so that what is fitted on the training facts holds for others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, ScaledNumber
+from hynt.models.number_neighbours import Estimates, NumberNeighbours
 from hynt.models.training_statistics import (
     NUMBERS,
     MadeAtOnce,
@@ -108,6 +110,47 @@ class _NearMeans(NamedTuple):
         return torch.where(numbers > 0, (total - numbers * self.mean[relation]) / (numbers + 1), 0.0)
 
 
+class _Free:
+    """Which numbers of a relation, beside the same primary one, no other fact of the head holds: ranks, say, that are
+    given once each.
+    """
+
+    def __init__(self, kind: Tensor, group: Tensor, apart: Tensor) -> None:
+        """Of training numbers, (n,) each: relation and primary relation, the same with the head, and the number."""
+        self._kind, of_kind = torch.unique(kind, return_inverse=True)
+        self._group, of_group = torch.unique(group, return_inverse=True)
+        value, at = torch.unique(apart, return_inverse=True)
+        self._apart = apart
+        _, same, times = torch.unique(of_kind * len(value) + at, return_inverse=True, return_counts=True)
+        self._often = times[same].double()  # the kind has each of these numbers
+        self._all = self._sums(of_kind, torch.ones_like(apart), len(self._kind))
+        _, same, times = torch.unique(of_group * len(value) + at, return_inverse=True, return_counts=True)
+        self._once = times[same] == 1  # the head has each of these numbers
+        self._taken = self._sums(of_group, self._often / times[same], len(self._group))
+
+    def _sums(self, at: Tensor, weight: Tensor, size: int) -> Tensor:
+        """(size, 2) of weights, and of the numbers times these."""
+        found = torch.zeros(size, 2, dtype=torch.float64)
+        return found.index_add_(0, at, torch.stack([weight, weight * self._apart], 1))
+
+    def mean(self, kind: Tensor, group: Tensor, rows: Tensor | None) -> Tensor:
+        """(n,) of what is free, by how often there is each; without these training numbers themselves."""
+        found = _row(self._kind, kind, self._all) - _row(self._group, group, self._taken)
+        if rows is not None:
+            # Where the head has it once, all but one of them are free without it; elsewhere it was not free.
+            less = torch.where(self._once[rows], 1 - self._often[rows], 0.0)
+            found = found - torch.stack([less, less * self._apart[rows]], 1)
+        return torch.where(found[:, 0] > 0.5, found[:, 1] / found[:, 0].clamp(min=1.0), 0.0)
+
+
+def _row(keys: Tensor, key: Tensor, table: Tensor) -> Tensor:
+    """(n, columns) the table's rows at (n,) keys, of which it has one for each of `keys`, ascending; else 0."""
+    if not len(keys):
+        return table.new_zeros(len(key), table.shape[1])
+    place = torch.searchsorted(keys, key).clamp(max=len(keys) - 1)
+    return torch.where((keys[place] == key).unsqueeze(1), table[place], 0.0)
+
+
 class NumberRegression(MadeAtOnce):
     """A number is what least squares make of other numbers."""
 
@@ -133,11 +176,8 @@ class NumberRegression(MadeAtOnce):
         self._with_qualifier = torch.unique(self._qualified(context))
         self._means = [_Means.of(key, apart) for key in self._keys(context)]
         self._own = self._centred(head_sums(facts))
-        self._near: _Means | _NearMeans = (
-            _NearMeans(NeighbourNumbers(facts), self._mean, facts.sizes.entities)
-            if are_too_many(facts)
-            else self._centred(neighbour_sums(facts))
-        )
+        self._near, self._neighbours = NumberNeighbours(facts), dict[int, Estimates]()
+        self._free = _Free(*self._groups(context), apart)
         self._prepare(context, apart, fact)
 
     @classmethod
@@ -183,7 +223,7 @@ class NumberRegression(MadeAtOnce):
 
     def _prepare(self, context: _Context, apart: Tensor, fact: Tensor) -> None:
         groups = len(self._mean)
-        self._weights = torch.zeros(2 * groups, len(self._means) + 2 + 2 * len(self._others), dtype=torch.float64)
+        self._weights = torch.zeros(2 * groups, len(self._means) + 3 + 2 * len(self._others), dtype=torch.float64)
         self._least, self._most = (torch.zeros(groups, dtype=torch.float64) for _ in range(2))
         self._least.scatter_reduce_(0, context.relation, apart, "amin")
         self._most.scatter_reduce_(0, context.relation, apart, "amax")
@@ -203,7 +243,7 @@ class NumberRegression(MadeAtOnce):
             context, apart, fact = self._training
             rows = rows[:: -(-len(rows) // FITTED_ON)]
             some, own = _Context(*(one[rows] for one in context)), apart[rows]
-            features = self._features(some, self._in_same_facts(context, apart, fact, rows), own)
+            features = self._features(some, self._in_same_facts(context, apart, fact, rows), rows)
             pull = STRENGTH * torch.eye(self._weights.shape[1], dtype=torch.float64)
             target = features.t() @ (own / self._spread[some.relation])
             self._weights[group] = torch.linalg.solve(features.t() @ features + pull, target)
@@ -232,20 +272,47 @@ class NumberRegression(MadeAtOnce):
         found[1].index_put_(where, torch.ones_like(value), accumulate=True)
         return _Beside(found[0, :, :-1], found[1, :, :-1])
 
-    def _features(self, context: _Context, beside: _Beside, own: Tensor | None = None) -> Tensor:
-        """(n, features) float64, in units of the spread; without the numbers' `own` share in them, and their facts'."""
+    def _features(self, context: _Context, beside: _Beside, rows: Tensor | None = None) -> Tensor:
+        """(n, features) float64, in units of the spread; of the training numbers `rows` without their own share."""
         spread = self._spread[context.relation]
+        own = None if rows is None else self._training[1][rows]
         found = [means.at(key, own) / spread for means, key in zip(self._means, self._keys(context), strict=True)]
+        free, near, said = self._from_neighbours(context, rows)
         known = context.head < self.sizes.entities  # a masked head would be taken for another relation's first entity
-        near = self._near.at(context.relation * self.sizes.entities + context.head)
-        found.append(torch.where(known, near / spread, 0.0))
         key = self._others * self.sizes.entities + context.head.unsqueeze(1)
         scale, shape = self._spread[self._others], key.shape
         less = (None, 1.0) if own is None else ((beside.total * scale).flatten(), beside.numbers.flatten())
         others = self._own.at(key.flatten(), *less).view(shape) / scale
+        others = torch.where(others != 0, others, said)
         others = torch.where(known.unsqueeze(1) & (self._others != context.relation.unsqueeze(1)), others, 0.0)
         same = beside.total / beside.numbers.clamp(min=1)
-        return torch.cat([torch.stack([*found, torch.ones_like(spread)], 1), others, same], 1)
+        return torch.cat([torch.stack([*found, free, near, torch.ones_like(spread)], 1), others, same], 1)
+
+    def _from_neighbours(self, context: _Context, rows: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """The mean (n,) of what the head's other facts leave free, and what its neighbours say of the number (n,) and
+        of the other relations' numbers (n, others), in units of the spreads.
+        """
+        spread = self._spread[context.relation]
+        near = torch.zeros_like(spread)
+        for one in torch.unique(context.relation).tolist():
+            asked = context.relation == one
+            near[asked] = self._said_near(one, context.head[asked])
+        heads, at = torch.unique(context.head, return_inverse=True)
+        said = [self._said_near(one, heads) for one in self._others.tolist()]
+        return self._free.mean(*self._groups(context), rows) / spread, near, torch.stack(said, 1)[at]
+
+    def _said_near(self, relation: int, head: Tensor) -> Tensor:
+        """(n,) what neighbours of (n,) heads say of a relation's numbers, in units of its spread."""
+        if relation not in self._neighbours:
+            context, apart, _ = self._training
+            of_relation = context.relation == relation
+            self._neighbours[relation] = self._near.say(context.head[of_relation], apart[of_relation])
+        return self._neighbours[relation].at(head) / self._spread[relation]
+
+    def _groups(self, context: _Context) -> tuple[Tensor, Tensor]:
+        """(n,) one number for relation, primary relation and part of the fact, and one for these and the head."""
+        kind = 2 * (context.relation * (self.sizes.relations + 1) + context.primary) + context.in_qualifier
+        return kind, kind * (self.sizes.entities + 1) + context.head
 
     def _centred(self, sums: NeighbourSums) -> _Means:
         mean = self._mean[sums.key // self.sizes.entities]
@@ -275,6 +342,26 @@ class NumberRegression(MadeAtOnce):
             pair * kinds + place,
             place * entities + context.head,
         ]
+
+
+class PlainNumberRegression(NumberRegression):
+    """The same with the plain mean of the head's neighbours instead: what weights of earlier runs were fitted for."""
+
+    def __init__(self, facts: FactTensors) -> None:
+        self._sums = NeighbourNumbers(facts) if are_too_many(facts) else neighbour_sums(facts)
+        super().__init__(facts)
+
+    def _from_neighbours(self, context: _Context, rows: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:  # noqa: ARG002
+        spread = self._spread[context.relation]
+        near = self._means_near.at(context.relation * self.sizes.entities + context.head) / spread
+        near = torch.where(context.head < self.sizes.entities, near, 0.0)
+        return torch.zeros_like(near), near, near.new_zeros(len(near), len(self._others))
+
+    @cached_property
+    def _means_near(self) -> _Means | _NearMeans:
+        if isinstance(self._sums, NeighbourNumbers):
+            return _NearMeans(self._sums, self._mean, self.sizes.entities)
+        return self._centred(self._sums)
 
 
 def _of_facts(facts: FactTensors) -> tuple[_Context, Tensor, Tensor]:

@@ -19,7 +19,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQuestion, Part, Relations, ScaledNumber
 from hynt.models.number_beside import NumberBeside
-from hynt.models.number_regression import NumberRegression
+from hynt.models.number_regression import NumberRegression, PlainNumberRegression
 from hynt.models.number_series import NumberSeries
 from hynt.models.shared_facts import SharedFacts, TwoSteps, listed, scores_of
 from hynt.models.training_statistics import (
@@ -284,15 +284,21 @@ STATISTICS: Mapping[str, tuple[Any, Any]] = {
     "relation-median": (RelationMedian, TrivialSettings()),
     "neighbour-mean": (NeighbourMean, NeighbourMeanSettings()),
     "head-mean": (HeadMean, NeighbourMeanSettings()),
-    "number-regression": (NumberRegression, TrivialSettings()),
+    "neighbour-regression": (NumberRegression, TrivialSettings()),
     "number-series": (NumberSeries, TrivialSettings()),
     "number-beside": (NumberBeside, TrivialSettings()),
 }
-"""What a combination may hold besides models that were trained."""
+"""What is weighed beside models that were trained."""
+
+FORMER: Mapping[str, tuple[Any, Any]] = {"number-regression": (PlainNumberRegression, TrivialSettings())}
+"""What combinations hold that were weighed earlier: it stays what their weights were fitted for.
+
+Scales of numbers are chosen by it too.
+"""
 
 
 def statistic(name: str, facts: FactTensors) -> nn.Module:
-    """One of `STATISTICS` of these facts."""
-    kind, settings = STATISTICS[name]
+    """One of `STATISTICS`, or of the former ones, of these facts."""
+    kind, settings = {**STATISTICS, **FORMER}[name]
     made: nn.Module = kind.build(facts.sizes, facts, settings)
     return made.to(facts.device).eval()
