@@ -400,13 +400,15 @@ def around_a_hub(leaves, numbers, seed=0):
     return FactTensors.from_table(table, vocabulary, NumberScaling.fit([table], vocabulary))
 
 
+@pytest.mark.parametrize("kept", [0, 200])
 @pytest.mark.parametrize("seed", range(3))
-def test_neighbours_are_added_up_where_they_are_asked_for_as_in_a_table(monkeypatch, seed):
+def test_neighbours_are_added_up_where_they_are_asked_for_as_in_a_table(monkeypatch, seed, kept):
     facts = around_a_hub(60, 25, seed)
     rows = torch.nonzero(facts.tail_is_number).squeeze(1).tolist()
     kinds = ((NeighbourMean, NeighbourMeanSettings()), (NumberRegression, TrivialSettings()))
     tabled = [kind.build(facts.sizes, facts, settings) for kind, settings in kinds]
     monkeypatch.setattr(training_statistics, "MOST_SUMS", 0)
+    monkeypatch.setattr(training_statistics, "KEPT_SUMS", kept)
     for before, (kind, settings) in zip(tabled, kinds, strict=True):
         model = kind.build(facts.sizes, facts, settings)
         assert heights(model, facts, rows).tolist() == pytest.approx(heights(before, facts, rows).tolist(), abs=1e-6)
@@ -420,6 +422,7 @@ def test_neighbours_are_added_up_where_they_are_asked_for_as_in_a_table(monkeypa
 def test_what_statistics_hold_does_not_grow_with_relations_times_entities(monkeypatch, kind):
     """Around a hub every entity has neighbours with numbers of every relation: of a million facts, a table of 20 GB."""
     monkeypatch.setattr(training_statistics, "MOST_SUMS", 10_000)
+    monkeypatch.setattr(training_statistics, "KEPT_SUMS", 10_000)
     facts = around_a_hub(2_000, 400)
     model = kind.build(facts.sizes, facts, NeighbourMeanSettings())
     assert tensor_bytes(model, set()) < 24 * 2_000 * 400 / 4  # a table has 24 bytes for each of them

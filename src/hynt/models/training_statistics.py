@@ -137,6 +137,10 @@ numbers, so that a table would grow with the relations times the entities.
 """
 
 
+KEPT_SUMS = 2**24
+"""Of entities' own and nearest numbers that are kept from one question to the next, of the relations with most."""
+
+
 def are_too_many(facts: FactTensors) -> bool:
     """Whether there may be too many sums for a table."""
     return len(torch.unique(numbers_of(facts).relation)) * facts.sizes.entities > MOST_SUMS
@@ -153,6 +157,8 @@ class NeighbourNumbers:
         relation, self._holder = own.key // entities, own.key % entities
         self._sums = torch.stack([own.numbers, own.total], 1)
         self._of_relation = torch.searchsorted(relation, torch.arange(facts.sizes.relations + 2))
+        most = self._of_relation.diff().argsort(descending=True, stable=True)
+        self._often, self._kept = set(most[: KEPT_SUMS // max(1, entities)].tolist()), dict[int, Tensor]()
 
     def at(self, relation: Tensor, entity: Tensor) -> tuple[Tensor, Tensor]:
         """(n,) float64 how many numbers of `relation` (n,) the neighbours of `entity` (n,) have, and their sum."""
@@ -169,9 +175,13 @@ class NeighbourNumbers:
         holder, sums = self._holder[own], self._sums[own]
         if not len(holder):
             return torch.zeros(len(entity), 2, dtype=torch.float64)
-        of, there = self._neighbours(holder)
-        once = torch.zeros(len(self._offsets) - 1, 2, dtype=torch.float64)
-        once.index_add_(0, holder, sums).index_add_(0, there, sums[of])
+        once = self._kept.get(relation)
+        if once is None:
+            of, there = self._neighbours(holder)
+            once = torch.zeros(len(self._offsets) - 1, 2, dtype=torch.float64)
+            once.index_add_(0, holder, sums).index_add_(0, there, sums[of])
+            if relation in self._often:
+                self._kept[relation] = once
         of, there = self._neighbours(entity)
         near = torch.zeros(len(entity), 2, dtype=torch.float64).index_add_(0, of, once[there])
         place = torch.searchsorted(holder, entity).clamp(max=len(holder) - 1)
