@@ -32,7 +32,7 @@ from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.message_plan import plan_questions
 from hynt.batches.neighbour_values import FEATURES as NEARBY_FEATURES
 from hynt.batches.neighbour_values import Degrees, NeighbourLists, ObservedNeighbours, degrees_of
-from hynt.config.declarations import Range
+from hynt.config.declarations import Count, Range, Rate
 from hynt.kernels.device import keep_freed_memory
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.entity_softmax import LAST
@@ -66,9 +66,6 @@ from hynt.models.layers.message_passing import (
 from hynt.objectives.number_distribution import Bins, NumberDistribution
 from hynt.objectives.observed_and_targets import ObservedAndTargets, ObservedStep, TargetOutcome
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
-
-Count = Annotated[int, Range(1)]
-Rate = Annotated[float, Range(0, 1, below_maximum=True)]
 
 DEGREE_SCALE = 0.3
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal
 
 from hynt.batches.masked_batch import Masking
-from hynt.config import Range, to_mapping
+from hynt.config import to_mapping
+from hynt.config.declarations import Count, Positive, Range, Rate
 from hynt.files import changes
 from hynt.objectives.losses import LossSettings
 from hynt.objectives.streams import PhaseSettings
@@ -20,9 +21,6 @@ TrainOn = Literal["train", "train+valid"]
 ScaleOn = Literal["train", "all-splits"]
 Precision = Literal["auto", "bf16", "fp32"]
 
-Positive = Annotated[int, Range(1)]
-Share = Annotated[float, Range(0, 1, below_maximum=True)]
-
 
 @dataclass(frozen=True)
 class Optimiser:
@@ -31,16 +29,16 @@ class Optimiser:
     "muon" moves the matrices of a model's layers by their orthogonalised momentum and all else by Adam.
     """
 
-    learning_rate: Annotated[float, Range(0, above_minimum=True)] = 1e-3
-    clip: Annotated[float, Range(0, above_minimum=True)] | None = None  # None: gradients are not clipped
-    beta1: Share = 0.9
-    beta2: Share = 0.999
-    epsilon: Annotated[float, Range(0, above_minimum=True)] = 1e-8
+    learning_rate: Positive = 1e-3
+    clip: Positive | None = None  # None: gradients are not clipped
+    beta1: Rate = 0.9
+    beta2: Rate = 0.999
+    epsilon: Positive = 1e-8
     weight_decay: Annotated[float, Range(0)] = 0.0  # decoupled: times the rate, from every weight; "muon": of matrices
     method: Literal["adam", "muon", "sgd"] = "adam"  # "sgd" knows neither moments nor weight decay
-    matrix_rate: Annotated[float, Range(0, above_minimum=True)] = 4.5e-3  # highest, of what "muon" moves
-    average: Share = 0.0  # decay of an average of the weights, which is what is validated and kept; 0: no average
-    table_rate: Annotated[float, Range(0, above_minimum=True)] = 0.05  # highest, of sharded tables' row-wise Adagrad
+    matrix_rate: Positive = 4.5e-3  # highest, of what "muon" moves
+    average: Rate = 0.0  # decay of an average of the weights, which is what is validated and kept; 0: no average
+    table_rate: Positive = 0.05  # highest, of sharded tables' row-wise Adagrad
 
 
 @dataclass(frozen=True)
@@ -50,15 +48,15 @@ class Schedule:
     "steps": times `decay` after each `period`.
     """
 
-    epochs: Positive = 350
-    period: Positive = 50  # epochs of the first cycle; each later one is `growth` times as long
-    growth: Positive = 2
+    epochs: Count = 350
+    period: Count = 50  # epochs of the first cycle; each later one is `growth` times as long
+    growth: Count = 2
     lowest_rate: Annotated[float, Range(0)] = 0.0
     shape: Literal["cosine", "linear", "warm-cosine", "steps"] = "cosine"
-    warm_up: Share = 0.1  # of "linear" and "warm-cosine"
+    warm_up: Rate = 0.1  # of "linear" and "warm-cosine"
     decay: Annotated[float, Range(0, 1, above_minimum=True)] = 0.95  # of "steps"; 1 keeps the rate as it is
-    seconds: Annotated[float, Range(0, above_minimum=True)] | None = None  # of training, at most; None: all epochs
-    epoch_steps: Positive | None = None  # where each step is drawn anew; None: all facts are asked about once
+    seconds: Positive | None = None  # of training, at most; None: all epochs
+    epoch_steps: Count | None = None  # where each step is drawn anew; None: all facts are asked about once
 
     def cycle_ends(self) -> tuple[int, ...]:
         """The epochs, counted from 1, after which a cycle ends, up to the last epoch; none without cycles."""
@@ -78,9 +76,9 @@ class TaskEpochs:
     last.
     """
 
-    link: Positive | None = None
-    relation: Positive | None = None
-    number: Positive | None = None
+    link: Count | None = None
+    relation: Count | None = None
+    number: Count | None = None
 
     def of(self, epoch: int) -> list[str]:
         """The tasks that keep the weights of this epoch, counted from 1."""
@@ -92,12 +90,12 @@ class Validation:
     """When the model is tried on the validation split, and on what it is judged."""
 
     metric: str = "link.all.mrr"  # task.scope.metric; for a number task rmse or mae, of which less is better
-    every: Positive | None = None  # epochs; None: at the ends of cosine cycles and after the last epoch
-    patience: Positive | None = None  # stop after so many validations without a better one; None: never
+    every: Count | None = None  # epochs; None: at the ends of cosine cycles and after the last epoch
+    patience: Count | None = None  # stop after so many validations without a better one; None: never
     keep_best: bool = True  # answer with the best validated weights; false: with those of the last epoch
-    seconds: Annotated[float, Range(0, above_minimum=True)] | None = None  # of training, after which it is due as well
-    facts: Positive | None = None  # how many facts of the split are asked about, drawn once; None: all
-    first: Positive = 1  # the epoch before which `every` does not count
+    seconds: Positive | None = None  # of training, after which it is due as well
+    facts: Count | None = None  # how many facts of the split are asked about, drawn once; None: all
+    first: Count = 1  # the epoch before which `every` does not count
     each_task: bool = False  # keep the best weights of each task, and answer each with its own
     chosen: TaskEpochs = field(default_factory=TaskEpochs)  # with train_on=train+valid
 
@@ -121,7 +119,7 @@ class TrainingSettings:
     """The settings that every model shares."""
 
     seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
-    batch_size: Positive = 2048
+    batch_size: Count = 2048
     precision: Precision = "auto"  # bf16 on a GPU that has it, fp32 elsewhere; scores are always fp32
     train_on: TrainOn = "train"
     scale_on: ScaleOn = "train"
