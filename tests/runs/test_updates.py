@@ -56,10 +56,20 @@ def test_what_is_added_counts_at_once_and_every_version_can_be_opened(folder, ru
         assert opened.graph == graph
         assert len(opened.versions()) == version
     newest = hynt.load(folder, "cpu")
-    assert newest.graph == last.graph
+    assert newest.graph == last.graph == hynt.read_graph(folder)
     assert str(newest.predict("Zoe", "born in", "?")) == str(last.predict("Zoe", "born in", "?"))
     with pytest.raises(UsageError, match="there is no version 7 of this run"):
         hynt.load(folder, "cpu", version=7)
+
+
+def test_commands_about_graphs_show_what_updates_brought(folder, run, capsys):
+    assert invoke(["data", "show", str(folder), "person 1"]) == 0
+    assert "Zoe" not in capsys.readouterr().out
+    run.update(NEW)
+    assert invoke(["data", "show", str(folder), "Zoe"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "Zoe"
+    assert invoke(["data", "stats", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["facts"] == len(run.graph) + 3
 
 
 def test_what_is_told_of_a_run_says_its_version(folder, run):

@@ -34,18 +34,17 @@ from hynt.graph.fact_table import ENTITY_KIND, KIND_NAMES, NUMBER_KIND, componen
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import PossibleNumbers
 from hynt.graph.sentences import Sentences, format_quantity
-from hynt.graph.storage import BUILT_IN, load_graph
+from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Ids
 from hynt.interruption import Stopper
 from hynt.markup import shown
 from hynt.names import plural
 from hynt.progress import Progress
 from hynt.results import Table, arrow_table, box, more, pandas_or_refusal, table
-from hynt.runs import CONFIG, SCALING
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.journal import Journal
 from hynt.runs.opening import load_run
-from hynt.runs.place import whole_run
+from hynt.runs.place import is_run, whole_run
 from hynt.runs.run_folder import RunFolder
 from hynt.training.resolve_settings import SettingsRequest
 
@@ -350,13 +349,8 @@ def carried_out(
 
 
 def opened_run(source: KnowledgeGraph | str | os.PathLike[str]) -> RunFolder | None:
-    """The run at a path; None where there is a graph, or nothing at all. A run is told by its own files, or by what is
-    left of them.
-    """
-    if isinstance(source, KnowledgeGraph):
-        return None
-    path = Path(source)
-    if str(source) in BUILT_IN or not any((path / name).is_file() for name in (CONFIG, SCALING)):
+    """The run at a path; None where there is a graph, or nothing at all."""
+    if isinstance(source, KnowledgeGraph) or not is_run(source):
         return None
     with whole_run():
-        return RunFolder.open(path)
+        return RunFolder.open(Path(source))

@@ -25,6 +25,12 @@ Device: TypeAlias = Literal["cpu", "cuda", "auto"]
 GraphArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="GRAPH", help="A graph folder, or a built-in name such as world.")
 ]
+GraphOrRun: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAPH", help="A graph folder, a built-in name such as world, or a run: its graph with all updates."
+    ),
+]
 RunArgument: TypeAlias = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run folder made by `hynt train`, or world: the one that comes with it.")
 ]

@@ -23,15 +23,22 @@ AnyPath = str | os.PathLike[str]
 
 
 def read_graph(source: AnyPath) -> KnowledgeGraph:
-    """A saved graph by its folder, or a built-in one by its name: "world" comes with hynt.
+    """A saved graph by its folder, or a built-in one by its name: "world" comes with hynt. The folder of a run gives
+    the graph that it answers from, with all updates.
 
     >>> hynt.read_graph("world")
     <graph world: 33,147 facts (train 26,576, valid 3,302, test 3,269), 1,838 entities, 144 relations, 93 of them with \
 numbers>
     """
     from hynt.graph.storage import load_graph
+    from hynt.runs.journal import Journal
+    from hynt.runs.place import is_run, open_run, whole_run
 
-    return load_graph(source)
+    if not is_run(source):
+        return load_graph(source)
+    run = open_run(Path(source))
+    with whole_run():
+        return Journal(run.path).graph(run.graph())
 
 
 def import_graph(

@@ -18,7 +18,7 @@ from hynt.files import MANIFEST_NAME, RESTORE, Unwritable, check_hash, check_reg
 from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import BUILT_IN, graph_folder, is_graph, load_graph
-from hynt.runs import READS
+from hynt.runs import CONFIG, READS, SCALING
 
 _MOST = 1e12
 """Epochs and seconds that no training takes."""
@@ -62,6 +62,11 @@ def refuse_filled(target: Path) -> None:
     """Refuses a place for a new run where there is something other than an empty folder."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} exists already.", where=str(target), advice="Choose another folder.")
+
+
+def is_run(source: str | os.PathLike[str]) -> bool:
+    """Whether this names a run and no graph: by its own files, or by what is left of them."""
+    return str(source) not in BUILT_IN and any((Path(source) / name).is_file() for name in (CONFIG, SCALING))
 
 
 def check_is_run(path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hynt.cli.data.options import FormatOption, SourceOptions, SourcesArgument
-from hynt.cli.options import GraphArgument, about, with_option_groups
+from hynt.cli.options import GraphOrRun, about, with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
@@ -349,7 +349,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def export(
-    graph: GraphArgument,
+    graph: GraphOrRun,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="PATH", help="What to write; it must not exist yet.")],
     format: Annotated[
         str, typer.Option("--format", "-f", metavar="F", help="The format to write, if the name of PATH does not say.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import GraphArgument
+from hynt.cli.options import GraphOrRun
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.errors import UsageError, located
 from hynt.names import nearest, plural
@@ -57,18 +57,18 @@ def _tell_known(result: dict[str, Any], out: Console) -> None:
 
 
 def stats(
-    graph: GraphArgument,
+    graph: GraphOrRun,
     outliers: Annotated[bool, typer.Option("--outliers", help="Show the numbers that are probably wrong.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many of those.")] = 20,
     json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
     """Count a graph: entities, relations, facts, qualifiers, and the numbers of each relation."""
+    from hynt.front.graphs import read_graph
     from hynt.graph.statistics import graph_statistics
-    from hynt.graph.storage import load_graph
 
     check_save(save)
-    loaded = load_graph(graph)
+    loaded = read_graph(graph)
     result: dict[str, Any] = {
         "graph": graph,
         "name": loaded.name,
@@ -199,7 +199,7 @@ _HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a q
 
 
 def show(
-    graph: GraphArgument,
+    graph: GraphOrRun,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The id or name of an entity, or else of a relation.")],
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many facts to show, spread over relations.")] = 20,
     position: Annotated[
@@ -214,14 +214,14 @@ def show(
     save: SaveFile = None,
 ) -> None:
     """Show the facts of an entity, with names, units and dates, or what a relation means and how it is used."""
+    from hynt.front.graphs import read_graph
     from hynt.front.publishing import check_drawing, draw
     from hynt.graph.entity_facts import facts_of
     from hynt.graph.lookup import POSITIONS
-    from hynt.graph.storage import load_graph
 
     check_save(save)
     check_drawing(pictures := [] if picture is None else [picture], of_facts=True, argument="--out")
-    loaded = load_graph(graph)
+    loaded = read_graph(graph)
     positions = tuple(one for one in POSITIONS if position is None or one == position)
     if not loaded.names.has_entity(name) and loaded.names.relations_called(name):
         if position or picture:
