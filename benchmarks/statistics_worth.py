@@ -25,7 +25,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.combination import Combination
 from hynt.models.contract import Model
 from hynt.models.training_statistics import number_ranges
-from hynt.models.trivial import STATISTICS, statistic
+from hynt.models.trivial import FORMER, STATISTICS, statistic
 from hynt.runs.opening import LoadedRun, load_run
 
 FITTED, JUDGED = "valid", "test"
@@ -78,7 +78,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="a run folder, trained on the training split alone")
-    parser.add_argument("--without", nargs="+", choices=list(STATISTICS), default=list(STATISTICS))
+    parser.add_argument("--without", nargs="+", choices=[*STATISTICS, *FORMER], default=list(STATISTICS))
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     loaded = load_run(given.run)

@@ -111,6 +111,10 @@ def assert_answers(run: Path, name: str) -> None:
         if found.missing:  # unlike any stored fact: 0.1.0 gave an interval that held the truth half as often as it said
             answers = [without_ends(one) for one in answers]
             assert all(one.interval is None for one in found)
+        elif wanted["kind"] == "number" and not (SAVED / "runs" / name / CALIBRATION).exists():
+            # fitted as today, so that it is longer where few numbers of the relation were held out
+            answers = [without_ends(one) for one in answers]
+            assert all(one.interval and one.interval[0] <= one.value <= one.interval[1] for one in found)
         elif wanted["kind"] == "number":  # an interval now ends near the training numbers, and is the same within
             (answer,), (known,) = [one.to_dict() for one in found], answers
             ends, before = (np.array([one["low"], one["high"]], dtype=float) for one in (answer, known))
