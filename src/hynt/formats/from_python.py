@@ -65,18 +65,9 @@ def graph_from_facts(
     else:
         given = {"train": facts, "valid": valid or (), "test": test or ()}
     has_splits = isinstance(facts, Mapping) or valid is not None or test is not None
-    return _assembled(
-        {part: _facts(values, part) for part, values in given.items()},
-        has_splits,
-        split,
-        labels or {},
-        relation_labels or {},
-        relation_descriptions or {},
-        units or {},
-        convert_units,
-        mixed_relations,
-        name,
-    )
+    words = _Words(labels, relation_labels, relation_descriptions, units)
+    read = {part: _facts(values, part) for part, values in given.items()}
+    return _assembled(read, has_splits, split, words, convert_units, mixed_relations, name)
 
 
 def graph_from_table(
@@ -122,28 +113,24 @@ def graph_from_table(
     tables = {"train": table, "valid": valid, "test": test}
     given = {part: facts_of_table(rows, columns, part) for part, rows in tables.items() if rows is not None}
     has_splits = valid is not None or test is not None
-    return _assembled(
-        given,
-        has_splits,
-        split,
-        labels or {},
-        relation_labels or {},
-        relation_descriptions or {},
-        units or {},
-        convert_units,
-        mixed_relations,
-        name,
-    )
+    words = _Words(labels, relation_labels, relation_descriptions, units)
+    return _assembled(given, has_splits, split, words, convert_units, mixed_relations, name)
+
+
+class _Words(NamedTuple):
+    """What the caller says of entities and relations, by their names."""
+
+    labels: Mapping[str, str] | None
+    relation_labels: Mapping[str, str] | None
+    relation_descriptions: Mapping[str, str] | None
+    units: Mapping[str, str] | None
 
 
 def _assembled(
     given: Mapping[str, Iterator[Fact]],
     has_splits: bool,
     split: str | SplitRule | None,
-    labels: Mapping[str, str],
-    relation_labels: Mapping[str, str],
-    relation_descriptions: Mapping[str, str],
-    units: Mapping[str, str],
+    words: _Words,
     convert_units: bool,
     mixed_relations: MixedRelations,
     name: str,
@@ -156,16 +143,15 @@ def _assembled(
     unknown = [part for part in given if part not in SPLITS]
     if unknown:
         raise UsageError(f"{unknown[0]!r} is not a split.", advice=f"Splits are {', '.join(SPLITS)}.")
-    details = {entity: Entity(entity, label) for entity, label in labels.items()}
+    entity_labels, labels, descriptions, units = (said or {} for said in words)
+    details = {entity: Entity(entity, label) for entity, label in entity_labels.items()}
     options = {"convert_units": convert_units, "mixed": mixed_relations}
     rule = SplitRule.of(split) if isinstance(split, str) else split
     with Assembler(AssemblyPolicy(split=rule), options, details) as assembler:
-        for known in dict.fromkeys([*units, *relation_labels, *relation_descriptions]):
+        for known in dict.fromkeys([*units, *labels, *descriptions]):
+            said = as_description(descriptions.get(known, ""))
             assembler.encoder.declare_relation(
-                known,
-                unit=units.get(known, ""),
-                label=relation_labels.get(known, ""),
-                description=as_description(relation_descriptions.get(known, "")),
+                known, unit=units.get(known, ""), label=labels.get(known, ""), description=said
             )
         for part in SPLITS:
             for index, fact in enumerate(given.get(part, ())):
