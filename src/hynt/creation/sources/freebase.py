@@ -10,33 +10,26 @@ mediators, and which properties hold numbers (they are written as plain strings)
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 from hynt.creation.options import Selection
 from hynt.creation.reading import Scan
 from hynt.creation.sources.source import (
-    Counts,
     DumpSource,
-    Named,
-    NodeValue,
     Parsed,
-    ParsedFact,
     ParsedValue,
     Parser,
     ParseSettings,
     Selected,
     Selector,
-    date_value,
-    is_date,
-    is_number,
+    entity_name,
+    line_text,
+    literal_value,
     nothing,
-    number_value,
+    one_value,
     read_literal,
     selected,
-    text_value,
-    unescaped,
 )
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.values import check_name
@@ -131,15 +124,10 @@ class FreebaseDump(DumpSource):
             if predicate == _NAME:
                 return _name(subject, value, settings.language)
             of_mediator = predicate.rpartition(".")[0] in mediators
-            counts: Counts = Counter({("lines", "parsed"): 1})
-            try:
-                held = _value(value, predicate in numbers, settings.keep_text)
-            except RecordProblem as problem:
-                counts["nodes" if of_mediator else "facts", problem.reason] += 1
-                return Parsed([], [], [], [], counts)
-            if of_mediator:
-                return Parsed([], [NodeValue(subject, predicate, held)], [], [], counts)
-            return Parsed([ParsedFact(subject, predicate, held)], [], [], [], counts)
+            is_numeric = predicate in numbers
+            return one_value(
+                subject, predicate, lambda: _value(value, is_numeric, settings.keep_text), of_node=of_mediator
+            )
 
         return parse
 
@@ -175,10 +163,7 @@ def _triples(dump: Scan, *needles: bytes) -> Iterator[tuple[str, str, str, str]]
 
 def _triple(line: bytes) -> tuple[str, str, str] | None:
     """Subject and predicate without their address ("" where it is another vocabulary's), and the value as written."""
-    try:
-        text = line.decode("utf-8").strip()
-    except UnicodeDecodeError as problem:
-        raise RecordProblem("not-utf8", f"byte {problem.start + 1} is not UTF-8.", "Get the dump again.") from None
+    text = line_text(line).strip()
     if not text.endswith("."):
         return None
     pieces = text[:-1].rstrip().split(None, 2)
@@ -202,22 +187,12 @@ def _value(token: str, is_numeric: bool, keep_text: bool) -> ParsedValue:
         if not name.encode().startswith(_ENTITY_STARTS):
             raise RecordProblem("not-an-entity", "the value is an address that names no topic.")
         return ParsedValue("entity", name)
-    literal = read_literal(token)
-    if is_date(literal):
-        return date_value(literal, check_name(token, "date"))
-    if is_number(literal) or (is_numeric and not literal.language and not literal.datatype):
-        return number_value(literal, token)
-    if not keep_text:
-        raise RecordProblem("text", "text is dropped.")
-    return text_value(literal)
+    return literal_value(token, keep_text, bare_is_number=is_numeric)
 
 
 def _name(subject: str, value: str, language: str) -> Parsed:
     literal = read_literal(value)
-    if literal.language != language:
-        return nothing("name")
-    name = Named("entity", subject, check_name(unescaped(literal.text), "name"))
-    return Parsed([], [], [name], [], Counter({("lines", "name"): 1}))
+    return entity_name(subject, literal) if literal.language == language else nothing("name")
 
 
 def _resolved(dump: Scan, declared: set[str]) -> frozenset[str]:

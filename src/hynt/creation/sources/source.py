@@ -90,6 +90,26 @@ def nothing(reason: str) -> Parsed:
     return Parsed([], [], [], [], Counter({("lines", reason): 1}))
 
 
+def one_value(head: str, relation: str, read: Callable[[], ParsedValue], *, of_node: bool) -> Parsed:
+    """A line that says one thing about an entity or a node; a value that is none is counted by its reason."""
+    counts: Counts = Counter({("lines", "parsed"): 1})
+    try:
+        value = read()
+    except RecordProblem as problem:
+        counts["nodes" if of_node else "facts", problem.reason] += 1
+        return Parsed([], [], [], [], counts)
+    if of_node:
+        return Parsed([], [NodeValue(head, relation, value)], [], [], counts)
+    return Parsed([ParsedFact(head, relation, value)], [], [], [], counts)
+
+
+def line_text(line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise RecordProblem("not-utf8", f"byte {problem.start + 1} is not UTF-8.", "Get the dump again.") from None
+
+
 ROWS = pa.schema(
     [
         ("statement", pa.int64()),  # null: the row belongs to a node
@@ -221,32 +241,32 @@ def read_literal(token: str) -> TypedLiteral:
     return TypedLiteral(text, language or "", address or prefixed or "")
 
 
-def date_value(literal: TypedLiteral, token: str) -> ParsedValue:
-    """A date as written and as a decimal year."""
-    try:
-        value, _ = parse_iso_date(literal.text)
-    except UnreadableDate as problem:
-        raise RecordProblem("bad-date", problem.what, problem.advice) from None
-    return ParsedValue("number", token, value + 0.0, DATE_UNIT)
-
-
-def number_value(literal: TypedLiteral, token: str, unit: str = "") -> ParsedValue:
-    """A number as written, in a unit."""
-    return ParsedValue("number", check_name(token, "number"), parse_number(literal.text) + 0.0, unit)
-
-
-def is_date(literal: TypedLiteral) -> bool:
-    return literal.is_schema_type and literal.datatype in DATES
-
-
-def is_number(literal: TypedLiteral) -> bool:
-    return literal.is_schema_type and literal.datatype in NUMBERS
-
-
-def text_value(literal: TypedLiteral) -> ParsedValue:
-    """Text kept as an entity: its quotes tell it from an id."""
+def literal_value(
+    token: str, keep_text: bool, *, bare_is_number: bool = False, types_are_units: bool = False
+) -> ParsedValue:
+    """A date or a number as written and by its value, or text, whose quotes tell it from an id."""
+    literal = read_literal(token)
+    of_schema = literal.datatype if literal.is_schema_type else ""
+    if of_schema in DATES:
+        written = check_name(token, "date")
+        try:
+            value, _ = parse_iso_date(literal.text)
+        except UnreadableDate as problem:
+            raise RecordProblem("bad-date", problem.what, problem.advice) from None
+        return ParsedValue("number", written, value + 0.0, DATE_UNIT)
+    unit = literal.datatype if types_are_units and not of_schema else ""
+    if of_schema in NUMBERS or unit or (bare_is_number and not literal.language and not literal.datatype):
+        return ParsedValue("number", check_name(token, "number"), parse_number(literal.text) + 0.0, unit)
+    if not keep_text:
+        raise RecordProblem("text", "text is dropped.")
     language = f"@{literal.language}" if literal.language else ""
     return ParsedValue("text", check_name(f'"{unescaped(literal.text)}"{language}', "text"))
+
+
+def entity_name(identity: str, literal: TypedLiteral) -> Parsed:
+    """A line that says what people call an entity."""
+    name = Named("entity", identity, check_name(unescaped(literal.text), "name"))
+    return Parsed([], [], [name], [], Counter({("lines", "name"): 1}))
 
 
 def unescaped(text: str) -> str:

@@ -10,32 +10,25 @@ literal says more.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 from hynt.creation.options import Selection
 from hynt.creation.reading import Scan
 from hynt.creation.sources.source import (
-    Counts,
     DumpSource,
-    Named,
-    NodeValue,
     Parsed,
-    ParsedFact,
     ParsedValue,
     Parser,
     ParseSettings,
     Selected,
     Selector,
-    date_value,
-    is_date,
-    is_number,
+    entity_name,
+    line_text,
+    literal_value,
     nothing,
-    number_value,
+    one_value,
     read_literal,
     selected,
-    text_value,
-    unescaped,
 )
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.values import check_name
@@ -118,7 +111,7 @@ class YagoDump(DumpSource):
         language = _LANGUAGES.get(settings.language, settings.language)
 
         def parse(line: bytes) -> Parsed:
-            cells = _text(line).split("\t")
+            cells = line_text(line.removesuffix(b"\r")).split("\t")
             if not 4 <= len(cells) <= 5:
                 raise RecordProblem(
                     "bad-line",
@@ -133,18 +126,12 @@ class YagoDump(DumpSource):
             if predicate == _PREFERRED_NAME or predicate in _OTHER_NAMES:
                 return _name(subject, predicate, value, language)
             head, relation = bare(subject), bare(predicate)
-            counts: Counts = Counter({("lines", "parsed"): 1})
-            of_fact = subject.startswith("<id_")
-            try:
-                held = _value(value, settings.keep_text)
-            except RecordProblem as problem:
-                counts["nodes" if of_fact else "facts", problem.reason] += 1
-                return Parsed([], [], [], [], counts)
-            if of_fact:
-                return Parsed([], [NodeValue(head, relation, held)], [], [], counts)
-            return Parsed(
-                [ParsedFact(head, relation, held, (), bare(identity) if identity else None)], [], [], [], counts
+            held = one_value(
+                head, relation, lambda: _value(value, settings.keep_text), of_node=subject.startswith("<id_")
             )
+            if identity:  # the name that meta facts know this one by
+                held.facts[:] = [fact._replace(node=bare(identity)) for fact in held.facts]
+            return held
 
         return parse
 
@@ -155,26 +142,10 @@ def bare(token: str) -> str:
     return check_name(text, "id")
 
 
-def _text(line: bytes) -> str:
-    try:
-        return line.removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as problem:
-        raise RecordProblem("not-utf8", f"byte {problem.start + 1} is not UTF-8.", "Get the dump again.") from None
-
-
 def _value(token: str, keep_text: bool) -> ParsedValue:
     if not token.startswith('"'):
         return ParsedValue("entity", bare(token))
-    literal = read_literal(token)
-    if is_date(literal):
-        return date_value(literal, check_name(token, "date"))
-    if is_number(literal):
-        return number_value(literal, token)
-    if literal.datatype and not literal.is_schema_type:  # YAGO's own datatypes are its units
-        return number_value(literal, token, literal.datatype)
-    if not keep_text:
-        raise RecordProblem("text", "text is dropped.")
-    return text_value(literal)
+    return literal_value(token, keep_text, types_are_units=True)  # YAGO's own datatypes are its units
 
 
 def _name(subject: str, predicate: str, value: str, language: str) -> Parsed:
@@ -183,5 +154,4 @@ def _name(subject: str, predicate: str, value: str, language: str) -> Parsed:
     literal = read_literal(value)
     if literal.language not in ("", language):
         return nothing("name")
-    name = Named("entity", bare(subject), check_name(unescaped(literal.text), "name"))
-    return Parsed([], [], [name], [], Counter({("lines", "name"): 1}))
+    return entity_name(bare(subject), literal)
