@@ -16,9 +16,9 @@ from benchmarks.model_speed import table as speed_table
 from benchmarks.own_graph_table import markdown as small_graph_table
 from benchmarks.paper import grids
 from benchmarks.paper.beyond import BEYOND
+from benchmarks.paper.beyond import not_run as not_run_beyond
 from benchmarks.paper.printed import PAPER
-from benchmarks.paper.tables import RawFiles, cost_grid, paper_grids, reached
-from benchmarks.paper.tables import compared as compared_with_paper
+from benchmarks.paper.tables import RawFiles, not_run, paper_grids, row_grids
 from benchmarks.result_file import read_measured, read_results, trial_of_row
 from hynt.comparison.table import cost_table, markdown, quality_table
 from tools.world.relations import RELATIONS
@@ -79,15 +79,43 @@ MACHINES = {
 }
 PAPER_START = """# The paper's tables
 
-Look up what each model reaches here beside what the HyNT paper prints, in brackets. Made from the raw files by
-`tools/results_pages.py`; `python -m benchmarks.paper TABLE` prints one table, `--run` makes its rows anew, and each
-row's command stands in its raw file.
+Look up what each model reaches here beside what the HyNT paper prints, in brackets. Figures within .010 of the paper's,
+or better, are **bold**: {counts}.
 
-Test split, realistic ties; the difference is of the first figure. **\\*** marks rows whose time ended before the
-authors' schedule did, **†** rows asked about a part of the test facts; [costs](#what-the-rows-cost) are below.
-Where a model was run more than once, the row is the one that ran out the authors' schedule, else the one that
-validated best; the others are in `raw/baselines-aside.json`. HN-FB-S and HN-FB cannot be had whole, so nothing was run
-there. Table 3 has no figures; its like is in [HyNT's results](hynt.md#what-qualifiers-do).
+Test split, realistic ties, one seed for baselines. A baseline is trained once for all columns; its weights have the
+best link MRR on validation. The last column is filled where a row falls short, or its time ended before the authors'
+schedule did: epochs, settings compared on validation, and the epoch at which validation was best. A model that was run
+more than once stands with the run that finished the schedule, else with the one that validated best; the others are in
+`raw/baselines-aside.json`.
+
+`python -m benchmarks.paper TABLE` prints a table of the paper with Hits@k, deviations and differences; `rows` prints
+the next four, `costs` what each row cost and changed, and `--run` makes rows anew. The raw files hold each row's
+commands, and `tools/results_pages.py` makes this page from them.
+
+"""
+SHORT = """## Why rows of HN-YG fall short
+
+Each baseline's loss is held against one worked out by hand (`tests/models/test_losses_*.py`): negatives, labels,
+smoothing and means are those of the papers. What differs, as far as it is known:
+
+- **Relations of `gran`, `neuinfer`, `hinge`.** Three of four numbers in the test split never occur in training. As the
+  masked node (GRAN) or as a row that training never moves, such a number hides the relation beside it. Read as the mean
+  of all literals instead (`model.unseen=mean`, `raw/unseen-literals.json`), small models gain .088, .049 and .008 of
+  MRR, and `gran-paper` had .807 on validation after 20 of its 200 epochs. The rows above are from before that.
+- **Links of `nalp`, `tnalp`, `neuinfer`, `hinge`.** None finished the authors' schedule, and `hinge` had a quarter of
+  the filters. `nalp` and `hinge` were still rising. HINGE's kernels are newer than its row.
+- **Links of `kbln` and `literale`.** The paper takes the best of 100 epochs, these rows the best of four or five.
+  Leaving qualifiers out of the filter, as their authors would, changes nothing: the frequency row has .1187 either way.
+  The paper does not say whether models of triplets are asked for the heads of numbers, 28 % of the questions; without
+  these the frequency row has .1638.
+- **Numbers of `kbln` and `literale`** are bold, yet no better than the mean of each relation (.1019): the paper's are
+  worse than that mean.
+
+"""
+NOT_RUN = """## Not run
+
+HN-FB-S and HN-FB cannot be had whole, so nothing was run there. Table 3 has no figures; its like is in
+[HyNT's results](hynt.md#what-qualifiers-do). Rows of the paper that have no counterpart here:
 
 """
 EVIDENCE_START = """# What papers leave out
@@ -98,6 +126,8 @@ raw files by `tools/results_pages.py`; `python -m benchmarks.paper NAME` prints 
 
 Rows of `world` had 20 seconds of one busy core each: they say whether promises hold, not how good a model can become.
 What shuffled numbers cost `hynt-inductive` on validation is on [its page](hynt-inductive.md#what-was-tried).
+
+Not run, or run without what a table needs:
 
 """
 RELATIONS_START = """# Relations of `world`
@@ -137,41 +167,24 @@ def world_relations() -> str:
     return RELATIONS_START + "\n".join(rows) + "\n"
 
 
-SHORT = """## Why rows of HN-YG fall short
-
-Each baseline's loss is held against one worked out by hand (`tests/models/test_losses_*.py`): negatives, labels,
-smoothing and means are those of the papers. What differs, as far as it is known:
-
-- **Relations of `gran`, `neuinfer`, `hinge`.** Three of four numbers of the test split never occur in training. As the
-  masked node (GRAN) or as a row that training never moves they hide the relation beside them; read as the mean of all
-  literals (`model.unseen=mean`, raw: `raw/unseen-literals.json`) small models gain .088, .049 and .008 of MRR, and
-  `gran-paper` had .807 on validation after 20 of its 200 epochs. The rows above are from before that.
-- **Links of `nalp`, `tnalp`, `neuinfer`, `hinge`.** None has run out the authors' schedule: 583, 23 and 27 of 5,000
-  epochs, 107 of 1,000 with a quarter of the filters. `nalp` was still rising. HINGE's kernels are newer than its
-  row.
-- **Links of `kbln` and `literale`.** The paper takes the best of 100 epochs, these rows the best of four or five:
-  `kbln` had .098, .130, .121 and .125 on validation. Leaving qualifiers out of the filter, as their authors would,
-  changes nothing: the frequency row has .1187 either way. Whether the paper asks models of triplets for the heads of
-  numbers, 28 % of the questions, is not said: without these the frequency row has .1638.
-"""
-
-
 def baselines() -> str:
     """The page of the paper's tables."""
-    files, parts, counts = RawFiles(RAW), [], []
-    for number, table in PAPER.items():
-        found = paper_grids(number, files)
-        if not all(grid.is_empty for grid in found):
-            parts.append(f"## Table {number}: {table.title[0].lower()}{table.title[1:]}\n\n{grids.markdown(found)}")
-        if table.name in ("links", "relations", "numbers", "benchmarks"):
-            told = [(grid.title, len(reached(grid)), len(compared_with_paper(grid))) for grid in found]
-            near = "; ".join(f"{title} {close} of {rows}" for title, close, rows in told if rows)
-            counts.append(f"{table.name if table.name != 'benchmarks' else 'links'}: {near}")
-    costs = [cost_grid(graph, files) for graph in ("HN-YG", "HN-WK-resplit", "WD50K", "WikiPeople-")]
-    words = f"Rows within .010 of the paper or better, by the first figure: {'. '.join(counts)}.\n\n"
-    shared = "Several models shared the card, and compiling is left out: seconds are not those of a card alone."
-    cost = f"## What the rows cost\n\n{shared}\n\n{grids.markdown(costs)}"
-    return PAPER_START + words + "\n".join([*parts, SHORT, cost])
+    files, rows = RawFiles(RAW), row_grids(RawFiles(RAW))
+    counts = [f"{near} of {of} on {graph}" for graph, near, of in map(_near, rows) if of]
+    lacking = "\n".join(f"- {line}" for line in not_run(files))
+    parts = [
+        f"## Table {number}: {table.title[0].lower()}{table.title[1:]}\n\n{grids.markdown(paper_grids(number, files))}"
+        for number, table in PAPER.items()
+        if table.name in ("graphs", "attributes", "discrete-numbers", "ablations")
+    ]
+    start = PAPER_START.format(counts=", ".join(counts))
+    return start + grids.markdown(rows, level=2) + "\n" + SHORT + NOT_RUN + lacking + "\n\n" + "\n".join(parts)
+
+
+def _near(grid: grids.Grid) -> tuple[str, int, int]:
+    """A graph, how many figures come near the paper's, and of how many."""
+    compared = [one for one in grid.records if one["paper"] is not None and one["ours"] is not None]
+    return grid.title, sum(one["is_near"] for one in compared), len(compared)
 
 
 def evidence() -> str:
@@ -181,7 +194,8 @@ def evidence() -> str:
         found = [grid for grid in table(RawFiles(RAW)) if grid.rows]
         told = grids.markdown(found) if found else "Nothing was run.\n"
         parts.append(f"## {title}\n\n`python -m benchmarks.paper {name}`\n\n{told}")
-    return EVIDENCE_START + "\n".join(parts)
+    lacking = "\n".join(f"- {line}" for line in not_run_beyond(RawFiles(RAW)))
+    return EVIDENCE_START + lacking + "\n\n" + "\n".join(parts)
 
 
 def measured() -> str:

@@ -23,13 +23,15 @@ from benchmarks.paper.beyond import BEYOND, SHUFFLED
 from benchmarks.paper.grids import Grid, markdown, plain
 from benchmarks.paper.printed import PAPER
 from benchmarks.paper.running import commands, measure_graphs, rows_of
-from benchmarks.paper.tables import RawFiles, paper_grids
+from benchmarks.paper.tables import SUMMED, RawFiles, paper_grids
 from benchmarks.result_file import RAW
+
+UNNUMBERED = SUMMED | BEYOND
 
 
 def grids_of(name: str, raw: RawFiles) -> list[Grid]:
     """The parts of a table by its number or name."""
-    return BEYOND[name][1](raw) if name in BEYOND else paper_grids(numbered(name), raw)
+    return UNNUMBERED[name][1](raw) if name in UNNUMBERED else paper_grids(numbered(name), raw)
 
 
 def numbered(name: str) -> int:
@@ -41,7 +43,7 @@ def numbered(name: str) -> int:
 
 def listed() -> str:
     lines = [f"{number:>3}  {table.name:<17} {table.title}" for number, table in PAPER.items()]
-    return "\n".join([*lines, *(f"     {name:<17} {title}" for name, (title, _) in BEYOND.items())])
+    return "\n".join([*lines, *(f"     {name:<17} {title}" for name, (title, _) in UNNUMBERED.items())])
 
 
 def main() -> None:
@@ -61,7 +63,9 @@ def main() -> None:
     if given.table is None:
         print(listed())
         return
-    name = given.table if given.table in BEYOND else PAPER[numbered(given.table)].name
+    name = given.table if given.table in UNNUMBERED else PAPER[numbered(given.table)].name
+    if given.run and name in SUMMED:
+        sys.exit(f"{name} sums up other tables: make those, by --run with 2, 4, 5, 6 or 12")
     if given.run:
         wanted = None if given.rows is None else given.rows.split(",")
         options = [

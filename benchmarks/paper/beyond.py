@@ -240,3 +240,26 @@ BEYOND: dict[str, tuple[str, Callable[[RawFiles], list[Grid]]]] = {
     "leakage": ("What does training give away of the test split?", leakage),
     "differences": ("Which differences are more than chance?", differences),
 }
+
+
+def not_run(raw: RawFiles) -> list[str]:
+    """The models that a table lacks on a graph that some of them were run on, or on which none was."""
+    has: dict[tuple[str, str], set[str]] = {}
+    for grid in literals(raw):
+        graph = grid.title.partition(", link")[0]
+        known = {str(one["row"]) for one in grid.records if None not in (one["given"], one["shuffled"])}
+        has["trained with others' numbers", graph] = known
+    calibrated = [(graph, model.split()[0]) for graph, model, _ in _calibrated(raw)]
+    for graph in LITERAL_GRAPHS:
+        has["probabilities and intervals", graph] = {model for of, model in calibrated if of == graph}
+        for words, part in (("by qualifiers and leakage", "breakdowns"), ("differences", "outcomes")):
+            has[words, graph] = {str(row.model) for row, _ in with_evidence(raw, part) if row.graph == graph}
+    lines: dict[tuple[str, str], list[str]] = {}
+    for (words, graph), known in has.items():
+        every = LITERAL_AWARE if words.startswith("trained") else ORDER
+        absent = [name for name in every if name not in known]
+        if absent:
+            but = f"all but {', '.join(f'`{name}`' for name in every if name in known)}" if known else "all models"
+            told = but if len(absent) > len(known) else ", ".join(f"`{name}`" for name in absent)
+            lines.setdefault((graph, told), []).append(words)
+    return [f"{graph}: {told} ({'; '.join(words)})" for (graph, told), words in lines.items()]

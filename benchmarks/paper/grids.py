@@ -89,12 +89,12 @@ def difference(ours: float, theirs: float, digits: int = 4) -> str:
     return f"{'+' if gap > 0 else '−' if gap < 0 else ''}{number(abs(gap), digits)}"
 
 
-def figure(found: Figure | None, digits: int = 4) -> str:
-    """`.2036 ± .0015`."""
+def figure(found: Figure | None, digits: int = 4, spread: bool = True) -> str:
+    """`.2036 ± .0015`, or without its deviation."""
     if found is None:
         return NO_ANSWER
-    spread = "" if found.deviation is None else f" ± {number(found.deviation, digits)}"
-    return number(found.mean, digits) + spread
+    deviation = None if found.deviation is None or not spread else number(found.deviation, digits)
+    return number(found.mean, digits) + ("" if deviation is None else f" ± {deviation}")
 
 
 def markdown(grids: Sequence[Grid], level: int = 3) -> str:

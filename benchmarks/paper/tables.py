@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from benchmarks.paper.grids import NO_ANSWER, NOT_RUN, Grid, Section, difference, figure, number
-from benchmarks.paper.printed import PAPER
+from benchmarks.paper.printed import BASELINES, PAPER
 from benchmarks.result_file import RAW, Figure, ResultFile, Row, read_results
 
 STANDS_FOR = {"HN-WK": "HN-WK-resplit"}
@@ -38,6 +38,9 @@ HYNT = {
 """File and row of HyNT on a graph for a task: each task has a preset of its own."""
 BESIDE = ("hynt-inductive", "frequency", "neighbour-mean", "relation-mean")
 """Rows that the paper has not: the new model, and trivial ones."""
+ROW_TABLES = ("links", "links-all", "relations", "numbers", "benchmarks")
+ROW_GRAPHS = ("HN-YG", "WD50K", "WikiPeople-", "HN-WK-resplit")
+CLOSE = 0.010
 TITLES = {"mrr": "MRR", "rmse": "RMSE", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10"}
 ATTRIBUTE_NAMES = {"P1352": "ranking", "P1081": "HDI", "P4841": "fertility rate", "P585": "point in time"}
 ATTRIBUTE_DIGITS = {"P1352": 1, "P1081": 3, "P4841": 3, "P585": 1}
@@ -216,21 +219,112 @@ def cost_grid(graph: str, raw: RawFiles) -> Grid:
 
 
 def _rows_of(graph: str, raw: RawFiles) -> Iterator[tuple[str, Row]]:
-    from benchmarks.paper.printed import BASELINES
-
     for name in (*BASELINES, "hynt"):
         row = raw.row(graph, name, "link")
         if row is not None:
             yield name, row
 
 
-def reached(grid: Grid, close: float = 0.010) -> list[dict[str, Any]]:
-    """Of the first column, the figures that come within `close` of the paper's, or are better."""
-    sign = -1 if "rmse" in grid.records[0]["column"] else 1
-    return [one for one in compared(grid) if sign * one["difference"] >= -close]
+def row_grid(graph: str, raw: RawFiles) -> Grid:
+    """The first figure of each kind that the paper prints of a graph, and how rows that fall short were trained."""
+    printed = _first_figures(graph)
+    is_another = graph in STANDS_FOR.values()
+    rows, records = [], []
+    for name in dict.fromkeys(name for theirs in printed.values() for name in theirs):
+        found = {column: raw.row(graph, name, task_of(column)) for column in printed}
+        cells, short = [], False
+        for column, row in found.items():
+            ours, theirs = None if row is None else of_column(row, column), printed[column].get(name, "-")
+            value = None if theirs == "-" or is_another else float(theirs)
+            is_near = ours is not None and value is not None and _is_near(column, ours.mean - value)
+            text = f"**{figure(ours, spread=False)}**" if is_near else figure(ours, spread=False)
+            cells.append(text if theirs == "-" else f"{text} ({theirs})")
+            short |= value is not None and not is_near
+            record: dict[str, Any] = {"graph": graph, "row": name, "column": column, "paper": value}
+            records.append(record | {"ours": None if ours is None else ours.mean, "is_near": is_near})
+        first = next((row for row in found.values() if row is not None), None)
+        told = "" if first is None or not (short or first.is_cut_short) else schedule_of(first)
+        rows.append([name, *cells, told])
+    rows += [["hynt-inductive", *_beside(graph, list(printed), raw, ["hynt-inductive"]), ""]]
+    rows += [["best trivial", *_beside(graph, list(printed), raw, BESIDE[1:]), ""]]
+    tasks = {"link": "link MRR", "relation": "relation MRR", "number": "RMSE"}
+    titles = [f"{tasks[task_of(column)]}, {_scope(column)}" for column in printed]
+    words = "The paper's figures are of HN-WK, another split." if is_another else ""
+    return Grid(graph, ["", *titles, "training"], rows, words, records)
 
 
-def compared(grid: Grid) -> list[dict[str, Any]]:
-    """The figures of the first column that can be set beside the paper's."""
-    first = grid.records[0]["column"]
-    return [one for one in grid.records if one["column"] == first and one["difference"] is not None]
+def _first_figures(graph: str) -> dict[str, dict[str, str]]:
+    """By column and row: the MRR of each kind of question, and both errors of numbers."""
+    found: dict[str, dict[str, str]] = {}
+    for table in PAPER.values():
+        for section in table.sections if table.name in ROW_TABLES else ():
+            if STANDS_FOR.get(section.graph, section.graph) == graph:
+                for at, column in enumerate(section.columns):
+                    if at == 0 or column.endswith("rmse"):
+                        found[column] = {name: figures[at] for name, figures in section.rows.items()}
+    return found
+
+
+def _beside(graph: str, columns: list[str], raw: RawFiles, names: Sequence[str]) -> list[str]:
+    """The best of these rows in each column."""
+    cells = []
+    for column in columns:
+        rows = [raw.row(graph, name, task_of(column)) for name in names]
+        found = [ours for row in rows if row is not None and (ours := of_column(row, column)) is not None]
+        best: Callable[..., Figure] = min if column.endswith("rmse") else max
+        cells.append(figure(best(found, key=lambda one: one.mean), spread=False) if found else NO_ANSWER)
+    return cells
+
+
+def schedule_of(row: Row) -> str:
+    """How far the authors' schedule was run, what was searched, and how validation went."""
+    run = row.runs[0]
+    parts = [f"{len(row.measured['searched'])} settings tried"] if "searched" in row.measured else []
+    if planned := run.cost.get("planned_epochs"):
+        last, best = run.cost["epochs"], run.cost["best"]["epoch"]
+        parts.insert(0, f"{last:,} of {planned:,} epochs")
+        peak, end = run.cost["best"]["value"], run.curve[-1][2]
+        parts.append("best at the end" if best == last else f"best at {best} ({number(peak, 3)}; end {number(end, 3)})")
+    parts += [f"asked of {run.cost['test_facts']:,} test facts"] if "test_facts" in run.cost else []
+    return "; ".join(parts)
+
+
+def not_run(raw: RawFiles) -> list[str]:
+    """Rows that the paper prints and nothing of ours stands for: the graph, its tables, and the rows' names."""
+    tables: dict[tuple[str, str], list[str]] = {}
+    for number_of in PAPER:
+        has: dict[tuple[str, str], bool] = {}
+        for one in (record for grid in paper_grids(number_of, raw) for record in grid.records if "column" in record):
+            if one["paper"] is not None:
+                key = (one["paper_graph"], one["row"])
+                has[key] = has.get(key, False) or one["ours"] is not None
+        for graph in dict.fromkeys(graph for graph, _ in has):
+            lacking = [name for (of, name), is_there in has.items() if of == graph and not is_there]
+            whole = len(lacking) == sum(of == graph for of, _ in has)
+            if lacking:
+                told = "all rows" if whole else ", ".join(f"`{name}`" for name in lacking)
+                tables.setdefault((graph, told), []).append(str(number_of))
+    return [
+        f"{graph}, table{'s' if len(found) > 1 else ''} {', '.join(found)}: {told}"
+        for (graph, told), found in tables.items()
+    ]
+
+
+def row_grids(raw: RawFiles) -> list[Grid]:
+    return [row_grid(graph, raw) for graph in ROW_GRAPHS]
+
+
+def cost_grids(raw: RawFiles) -> list[Grid]:
+    return [cost_grid(graph, raw) for graph in ROW_GRAPHS]
+
+
+SUMMED: dict[str, tuple[str, Callable[[RawFiles], list[Grid]]]] = {
+    "rows": ("Every row of a graph at a glance", row_grids),
+    "costs": ("What the rows cost", cost_grids),
+}
+"""Tables over the paper's: the same rows, told by graph."""
+
+
+def _is_near(column: str, gap: float) -> bool:
+    """Within .010 of the paper, or better."""
+    return (-gap if column.endswith("rmse") else gap) >= -CLOSE

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from benchmarks.paper import __main__ as command_line
+from benchmarks.paper import beyond
 from benchmarks.paper.beyond import BEYOND, literals, paired
 from benchmarks.paper.grids import markdown, plain
 from benchmarks.paper.printed import BASELINES, PAPER
 from benchmarks.paper.running import command_of, leaks, measure_graphs, sizes
-from benchmarks.paper.tables import RawFiles, compared, paper_grids, reached
+from benchmarks.paper.tables import SUMMED, RawFiles, not_run, paper_grids, row_grid, schedule_of
 from benchmarks.result_file import Outcomes, ResultFile, Row, Run, read_results
 from hynt import number
 from hynt.formats.from_python import graph_from_facts
@@ -71,8 +72,6 @@ def test_ours_stand_beside_the_papers_and_what_was_not_run_is_said(tmp_path):
     assert shown["stare"][:2] == [".1900 (.1826)", "+.0074"]
     assert shown["kbln"] == ["not run (.1540)", "–", "not run (.2231)", "not run (.1690)", "not run (.1161)", "–"]
     assert shown["gran \\*"][0] == ".1000 (.1951)"
-    assert [one["row"] for one in compared(grid)] == ["transea", "stare", "gran"]
-    assert [one["row"] for one in reached(grid)] == ["transea", "stare"]
     assert "HN-FB-S, triplets: nothing was run." in markdown(paper_grids(2, raw))
     assert "\\*" not in plain([grid])
 
@@ -81,7 +80,47 @@ def test_figures_of_another_split_have_no_difference(tmp_path):
     raw = written(tmp_path, baselines_hn_wk_resplit=[row("HN-WK-resplit ram", "HN-WK-resplit", "ram", 0.2)])
     grid = paper_grids(2, raw)[0]
     assert "difference" not in grid.columns
-    assert not compared(grid)
+    assert {one["difference"] for one in grid.records} == {None}
+    shown = {one[0]: one[1:] for one in row_grid("HN-WK-resplit", raw).rows}
+    assert shown["ram"][0] == ".2000 (.1696)", "nothing is near what was measured on another split"
+
+
+def test_a_graph_at_a_glance_says_what_is_near_and_how_the_others_were_trained(tmp_path):
+    curve = [[3, 1.0, 0.11], [7, 2.0, 0.09]]
+    cost = {"epochs": 7, "planned_epochs": 5000, "budget_limited": True, "test_facts": 3000}
+    cost["best"] = {"epoch": 3, "metric": "link.all.mrr", "value": 0.11}
+    cut = Run(0, {"test": {"link": {"triplet": {"mrr": 0.05, "count": 3}}}}, {}, cost, curve)
+    raw = written(
+        tmp_path,
+        baselines_hn_yg=[
+            row("HN-YG transea", "HN-YG", "transea", 0.1297, seeds=(0, 1)),
+            row("HN-YG stare", "HN-YG", "stare", 0.1725),
+            Row("HN-YG nalp", ["python"], "cpu", None, "nalp", "HN-YG", split="test", runs=[cut]),
+        ],
+    )
+    grid = row_grid("HN-YG", raw)
+    shown = {one[0]: one[1:] for one in grid.rows}
+    assert list(grid.columns)[1:3] == ["link MRR, triplets", "relation MRR, triplets"]
+    assert shown["transea"] == ["**.1297** (.1397)", "–", "–", "– (.0778)", "–", ""]
+    assert shown["stare"][0] == ".1725 (.1826)"
+    assert shown["nalp"][0] == ".0500 (.0838)"
+    assert shown["nalp"][-1] == "7 of 5,000 epochs; best at 3 (.110; end .090); asked of 3,000 test facts"
+    still = Run(0, {}, {}, cost | {"best": {"epoch": 7, "value": 0.09}}, curve)
+    searched = Row("a", [], "cpu", runs=[still], measured={"searched": [{}, {}]})
+    assert schedule_of(searched).startswith("7 of 5,000 epochs; 2 settings tried; best at the end; ")
+    assert [one["row"] for one in grid.records if one["is_near"]] == ["transea"]
+
+
+def test_what_was_not_run_is_listed_in_one_place(tmp_path):
+    both = [row(f"HN-FB {name}", "HN-FB", name, 0.3) for name in PAPER[10].sections[0].rows if name != "kbln"]
+    lines = not_run(written(tmp_path, baselines_hn_fb=both))
+    assert "HN-FB, table 10: `kbln`" in lines
+    assert "HN-FB-S, tables 2, 4, 5, 6: all rows" in lines
+    shuffled = {"changes": ["literals=shuffled"]}
+    pair = [row("a", "HN-YG", "kbln", 0.2), row("b", "HN-YG", "kbln", 0.1, **shuffled)]
+    lines = beyond.not_run(written(tmp_path, evidence_literals=pair))
+    assert "HN-YG: all but `kbln` (trained with others' numbers)" in lines
+    assert "world: all models (trained with others' numbers; probabilities and intervals; " in "\n".join(lines)
 
 
 def test_literals_are_compared_with_the_same_settings_only(tmp_path):
@@ -171,7 +210,10 @@ def said(monkeypatch, capsys, *arguments):
 def test_the_command_lists_prints_and_refuses(monkeypatch, capsys, tmp_path):
     listed = said(monkeypatch, capsys)
     assert all(table.name in listed for table in PAPER.values())
-    assert all(name in listed for name in BEYOND)
+    assert all(name in listed for name in SUMMED | BEYOND)
+    assert "HN-YG, cost" in said(monkeypatch, capsys, "costs")
+    with pytest.raises(SystemExit, match="rows sums up other tables"):
+        said(monkeypatch, capsys, "rows", "--run")
     raw = written(tmp_path, baselines_hn_yg=[row("HN-YG ram", "HN-YG", "ram", 0.2)]).folder
     assert "ram .2000 (.1682) +.0318" in " ".join(said(monkeypatch, capsys, 2, "--raw", raw).split())
     assert "| ram | .2000 (.1682) | +.0318 |" in said(monkeypatch, capsys, "links", "--raw", raw, "--markdown")
