@@ -6,7 +6,7 @@ import pytest
 
 from hynt.errors import DataError, UsageError
 from hynt.formats.format import ReadOptions
-from hynt.formats.importing import read_graph
+from hynt.formats.importing import ImportOptions, read_graph
 from hynt.formats.inference import infer_format
 from hynt.graph.fact import Fact, Number, Qualifier
 
@@ -72,6 +72,18 @@ def test_what_the_user_says_decides(tmp_path):
     assert infer_format(tmp_path / "table.csv", ReadOptions(base="http://x.org/")).name == "rdf"
     with pytest.raises(DataError, match="cannot be read: no such file"):
         infer_format(tmp_path / "nowhere")
+
+
+def test_what_is_said_of_a_table_leaves_other_files_what_they_are(tmp_path):
+    facts, table = tmp_path / "facts.jsonl", tmp_path / "wide.csv"
+    facts.write_text('{"head": "Japan", "relation": "capital", "tail": "Tokyo"}\n')
+    table.write_text("country,population\nJapan,126\n")
+    options = ReadOptions(wide=True, head="country", numeric=("population",))
+    assert infer_format(facts, options).name == "jsonl"
+    graph = read_graph([facts, table], "", ImportOptions(options))
+    assert {"Japan · capital · Tokyo", "Japan · population · 126"} == set(graph["Japan"].texts())
+    with pytest.raises(UsageError, match="the format jsonl has no option 'head'"):
+        read_graph(facts, "", ImportOptions(options))
 
 
 def test_what_no_format_has_is_refused_with_a_way_on(tmp_path):

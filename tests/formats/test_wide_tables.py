@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+import hynt
 from hynt.errors import RecordProblem, UsageError
 from hynt.formats.format import ReadOptions
 from hynt.formats.importing import ImportOptions, check_source, read_graph
@@ -44,6 +47,50 @@ def test_the_numbers_of_a_wide_table_are_marked_on_request(tmp_path):
         "area": "number",
         "year": "number",
     }
+
+
+RIVERS = "station,flow [m3/s],length (km),in (no unit),height\nAorra,15.5,80,1,7\nBelt,3.1,22,2,9\n"
+
+
+def test_a_column_gets_the_unit_that_its_reader_knows(tmp_path):
+    path = tmp_path / "rivers.csv"
+    path.write_text(RIVERS, encoding="utf-8")
+    options = {"wide": True, "head": "station", "name": "rivers"}
+    units = {"length (km)": "km", "height": "ft"}
+    graph = hynt.import_graph(path, "csv-edges", **options, unit_of=units)
+    said = {"Belt · length (km) · 22 km", "Belt · height · 9 ft", "Belt · in (no unit) · 2"}
+    assert said < set(graph["Belt"].texts())
+    assert {one.name: str(one.unit) for one in graph.relations if one.kind == "number"} == {
+        "length (km)": "m",
+        "height": "m",
+    }
+    with pytest.raises(hynt.DataError, match=r"--unit-of: unknown unit 'kmm'\. Did you mean"):
+        hynt.import_graph(path, "csv-edges", **options, unit_of={"height": "kmm"})
+    kept = hynt.import_graph(path, "csv-edges", **options, unit_of={"height": "kmm"}, units="keep")
+    assert "Belt · height · 9 kmm" in kept["Belt"].texts()
+
+
+def test_units_in_the_heads_of_columns_are_offered(tmp_path):
+    path = tmp_path / "rivers.csv"
+    path.write_text(RIVERS, encoding="utf-8")
+    numeric = {"numeric": ("flow [m3/s]", "length (km)", "in (no unit)", "height")}
+    options = ImportOptions(ReadOptions(wide=True, head="station", **numeric))
+    report, _ = check_source(path, "csv-edges", options)
+    assert report.hints == [
+        "the names of flow [m3/s], length (km) seem to say the unit of their numbers. To keep it with them, add: "
+        "--unit-of 'flow [m3/s]=m3/s' --unit-of 'length (km)=km'"
+    ]
+    units = {"flow [m3/s]": "m3/s", "length (km)": "km"}
+    report, _ = check_source(path, "csv-edges", replace(options, unit_of=units))
+    assert report.hints == []
+
+
+def test_a_unit_is_not_said_twice(tmp_path):
+    (tmp_path / "train.tsv").write_text("Ann\theight\t170\n")
+    (tmp_path / "relations.tsv").write_text("id\tkind\tunit\nheight\tnumber\tcm\n")
+    with pytest.raises(UsageError, match="the unit of 'height' is cm by"):
+        hynt.import_graph(tmp_path, "tsv", numeric="height", unit_of={"height": "m"})
+    assert hynt.import_graph(tmp_path, "tsv", unit_of={"height": "cm"})["Ann"].texts() == ["Ann · height · 170 cm"]
 
 
 def test_a_wide_table_says_what_it_lacks(tmp_path):

@@ -24,6 +24,7 @@ from hynt.formats.outcome import (
     grouping_of,
     hints_at,
     hints_at_extremes,
+    hints_at_units,
     looked_at,
     outcome_of,
     unmarked_in,
@@ -50,6 +51,7 @@ class ImportOptions:
     reading: ReadOptions = field(default_factory=ReadOptions)
     assembly: AssemblyPolicy = field(default_factory=AssemblyPolicy)
     units: UnitRule | None = None  # None: as the format has it
+    unit_of: Mapping[str, str] = field(default_factory=dict)  # relation → the unit of its bare numbers
     mixed_relations: MixedRelations = "error"
     on_error: Literal["stop", "skip"] = "stop"  # skip: leave bad records out and count them
     entity_labels: Path | None = None
@@ -231,9 +233,19 @@ class _Import:
     def collect(self) -> None:
         """Read every part into the assembler."""
         report, add, corrections = self.report, self.assembler.add, self.options.corrections
+        unit_of = self.options.unit_of
+        for name, unit in unit_of.items():
+            self.assembler.encoder.declare_relation(name, unit=unit)
         for source in self.sources:
             for declared in source.declared.relations:
-                self.assembler.encoder.declare_relation(*declared)
+                unit = unit_of.get(declared.name, declared.unit)
+                if declared.unit not in ("", unit):
+                    raise UsageError(
+                        f"the unit of {declared.name!r} is {declared.unit} by {source.path}, not {unit}.",
+                        where="--unit-of",
+                        advice="Leave the option out, or correct the file.",
+                    )
+                self.assembler.encoder.declare_relation(*declared._replace(unit=unit))
             if source.declared.fixes_order:
                 self.assembler.encoder.declare_entities(entity.name for entity in source.declared.entities)
         unused: dict[str, None] | None = None
@@ -267,6 +279,7 @@ class _Import:
         relations = [relation.name for relation in vocabulary.relations]
         unmarked = unmarked_in(assembly)
         report.hints += hints_at(unmarked, grouping_of(assembly, unmarked))
+        report.hints += hints_at_units(vocabulary)
         report.hints += hints_at_extremes(
             vocabulary, (table for split in assembly.split_names for table in assembly.tables(split))
         )

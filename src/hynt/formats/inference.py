@@ -27,6 +27,7 @@ from hynt.graph.storage import is_graph
 _MARKED = re.compile(r"=[-+.\d]\S*( .*)?|@-?\d{4}\S*")
 _NEO4J = re.compile(r".*:(START_ID|END_ID|ID)(\(.*\))?")
 _CERTAIN_SUFFIXES = ("rdf", "parquet", "openke")
+_UNMISTAKABLE = frozenset({"jsonl", "graph-json", *_CERTAIN_SUFFIXES})  # whatever is said of other sources beside it
 
 
 def infer_format(source: Path, options: ReadOptions | None = None) -> Format:
@@ -37,7 +38,8 @@ def infer_format(source: Path, options: ReadOptions | None = None) -> Format:
     said = {option for option in changed_options(options) if option not in EVERYWHERE}
     knowing = [known for known in FORMATS.values() if said <= known.options]
     if said and len(knowing) == 1:
-        return knowing[0]
+        seen = list(_fitting(source)) if source.is_file() else []
+        return FORMATS[seen[0]] if len(seen) == 1 and seen[0] in _UNMISTAKABLE else knowing[0]
     path = _example(source)
     found = list(dict.fromkeys(_fitting(path)))
     if found[:2] == ["hynt", "triples"] and options.numeric:

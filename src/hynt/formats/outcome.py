@@ -7,6 +7,7 @@ numbers are names: nothing but a hint follows from it, unless the user asks for 
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -22,6 +23,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import hiding_numbers
 from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.splitting import find_leakage
+from hynt.graph.units.conversion import lookup
 from hynt.graph.vocabulary import Vocabulary
 from hynt.names import as_given
 
@@ -88,6 +90,7 @@ AUTO = "auto"
 SHARE = 0.9
 """Of the values: some may be missing or unknown, in words."""
 
+_NAMED_UNIT = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")
 _NAMES_SHOWN = 5
 _LONGEST_HINT = 300
 _SPELLINGS = {
@@ -150,6 +153,22 @@ def hints_at(unmarked: dict[str, list[str]], number_format: str = "") -> list[st
         long = len(exact) > _LONGEST_HINT and option != "years"
         said.append(f"{start}If they are {words}, add: --{flag} {AUTO}{written}" if long else exact)
     return said
+
+
+def hints_at_units(vocabulary: Vocabulary) -> list[str]:
+    """What to say of numbers without a unit whose relation's name ends in one: height (cm), flow [m3/s]."""
+    bare = (one.name for one in vocabulary.relations if one.kind == "number" and not one.unit)
+    named = ((name, _NAMED_UNIT.search(name)) for name in bare)
+    units = {name: found[1] for name, found in named if found and lookup(found[1])}
+    if not units:
+        return []
+    options = " ".join(
+        f"--unit-of {shlex.quote(f'{name}={unit}')}" for name, unit in list(units.items())[:_NAMES_SHOWN]
+    )
+    start = (
+        f"the name{'s' if len(units) > 1 else ''} of {_listed(list(units))} seem{'' if len(units) > 1 else 's'} to say "
+    )
+    return [f"{start}the unit of their numbers. To keep it with them, add: {options}"]
 
 
 def hints_at_extremes(vocabulary: Vocabulary, tables: Iterable[FactTable]) -> list[str]:

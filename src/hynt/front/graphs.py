@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from hynt.errors import UsageError
+from hynt.errors import DataError, UsageError
 from hynt.formats.format import ReadOptions, UnitRule
 from hynt.graph.encoding import MixedRelations
 from hynt.graph.knowledge_graph import KnowledgeGraph, read_manifest
 from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule
+from hynt.graph.units.conversion import require
 from hynt.names import advice_on
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def import_graph(
 
     Without `format`, file names and first lines decide, where they leave no doubt. A record that cannot be kept is a
     `DataError` with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split
-    ("8:1:1"), split_by, seed, across_splits, remove_leakage, units, mixed_relations, strict, outlier_rules,
+    ("8:1:1"), split_by, seed, across_splits, remove_leakage, units, unit_of, mixed_relations, strict, outlier_rules,
     numeric, dates, date_format, number_format, head, relation, tail, relation_name, wide, qualifier, several,
     several_by, label, delimiter, string_literals, label_language, base, named_graphs, entity_labels,
     relation_labels, corrections, on_error, published, name, licence, source_words.
@@ -91,6 +92,7 @@ class ImportWords(TypedDict, total=False):
     across_splits: AcrossSplits
     remove_leakage: bool
     units: UnitRule | None
+    unit_of: Mapping[str, str]  # relation → the unit of numbers that do not say theirs
     mixed_relations: MixedRelations
     strict: bool
     outlier_rules: AnyPath | None
@@ -145,11 +147,18 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
         raise UsageError(
             "a seed alone makes no splits.", where="--seed", advice="Say which ones to make: --split 8:1:1 --seed N."
         )
+    unit_of = given.get("unit_of") or {}
+    for unit in unit_of.values() if given.get("units") != "keep" else ():
+        try:
+            require(unit)
+        except DataError as problem:
+            raise DataError.of(problem, "--unit-of") from None
     rule = SplitRule.of(shares or SplitRule.shares, seed or 0, together)
     rules, decided = given.get("outlier_rules"), given.get("corrections")
     lists: dict[str, Any] = {
         name: (given[name],) if isinstance(given[name], str) else tuple(given[name]) for name in _LISTS if name in given
     }
+    lists["numeric"] = tuple(dict.fromkeys((*lists.get("numeric", ()), *unit_of)))
     labels: dict[str, Any] = {
         name: Path(given[name]) for name in ("entity_labels", "relation_labels") if given.get(name) is not None
     }
@@ -167,6 +176,7 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
         **labels,
         corrections=None if decided is None else read_corrections(Path(decided)),
         source=given.get("source_words", ""),
+        unit_of=unit_of,
     )
 
 

@@ -68,6 +68,10 @@ class SourceOptions:
         "--units", show_default=False, **_READING,
         help="Convert quantities to SI, or keep them; as the format has it if not given.",
     )] = None
+    unit_of: Annotated[list[str] | None, typer.Option(
+        "--unit-of", metavar="RELATION=UNIT", show_default=False, **_READING,
+        help="The unit of a relation's numbers, where they do not say it. Repeatable.",
+    )] = None
     mixed_relations: Annotated[Literal["error", "split"], typer.Option(
         "--mixed-relations", **_READING, help="A relation with entities and numbers: refuse it, or split it in two."
     )] = "error"
@@ -163,8 +167,18 @@ class SourceOptions:
             "qualifier": [name for text in self.qualifier or () for name in names_in(text, "--qualifier")],
             "several": [name for text in self.several or () for name in names_in(text, "--several")],
             "split_by": names_in(self.split_by, "--split-by"),
+            "unit_of": dict(_with_unit(text) for text in self.unit_of or ()),
         }
         return import_options(**{**vars(self), **listed, **more})
+
+
+def _with_unit(text: str) -> tuple[str, str]:
+    relation, _, unit = text.rpartition("=")
+    if not relation.strip() or not unit.strip():
+        raise UsageError(
+            f"{text!r} is not a relation and its unit.", where="--unit-of", advice="Write RELATION=UNIT: height=cm."
+        )
+    return relation.strip(), unit.strip()
 
 
 def names_in(text: str, option: str) -> list[str]:
