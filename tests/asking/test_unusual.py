@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from hynt import number
-from hynt.asking.answers import Answers
+from hynt.asking.answers import Answers, MissingQualifier
 from hynt.asking.predictor import load
+from hynt.asking.present import _told_missing
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact_table import RELATION, TAIL
 from hynt.graph.seen_values import UsualQualifiers
@@ -41,10 +42,23 @@ def test_a_number_asked_without_what_its_facts_always_say_has_no_interval(predic
 
 def test_ranked_answers_say_it_too_and_other_questions_do_not(predictor):
     assert [one.name for one in predictor.predict("p0", "spouse", "?").missing] == ["date", "place"]
-    assert any("probabilities may be off" in note for note in predictor.predict("p0", "spouse", "?").notes)
+    (told,) = [note for note in predictor.predict("p3", "spouse", "?").notes if "may be off" in note]
+    assert told == (
+        "probabilities may be off: all 36 training facts of this relation say date and place, and the question "
+        "does not; ask with date=1993-06, place=Springfield"
+    )
     assert predictor.predict("p0", "?", "t0").missing == ()
     assert predictor.predict("p0", "born in", "?").missing == ()
     assert predictor.predict("p0", "height", "?").missing == ()
+
+
+def test_what_is_lacking_is_told_in_one_sentence():
+    when, where = MissingQualifier("p1", "when", 0.97, 200, ""), MissingQualifier("p2", "where", 1.0, 200, "Rome")
+    rest = "training facts of this relation say"
+    assert list(_told_missing([])) == []
+    assert list(_told_missing([when])) == [f"97% of the 200 {rest} when, and the question does not"]
+    both = f"nearly all 200 {rest} when and where, and the question does not; ask with where=Rome"
+    assert list(_told_missing([when, where])) == [both]
 
 
 def test_what_is_offered_is_what_the_graph_says_of_the_same_thing(predictor):
@@ -71,6 +85,10 @@ def test_a_number_that_each_fact_has_for_itself_is_not_offered():
         (
             ("p0", "height", "?", [("place", "t0")]),
             "there is no interval: no training fact of this relation says place",
+        ),
+        (
+            ("p0", "born in", "?", [("place", "t0"), ("date", "1999")]),
+            "probabilities may be off: no training fact of this relation says date or place",
         ),
         (("p0", "date", "?"), "there is no interval: date is the relation of no training fact, only of qualifiers"),
         (

@@ -53,14 +53,17 @@ def test_counts_stay_whole_and_never_negative_but_dates_and_the_unknown_stay_fre
         balance=[index - 1.5 for index in range(20)],
         level=range(-5, 15),
         few=range(9),
+        lengths=[number(one, "m") for one in range(9)],
         born=[number(1900.0 + index, DATE_UNIT) for index in range(20)],
     )
     possible = PossibleNumbers.of(graph.vocabulary, [graph.split("train")])
-    relation = np.array([graph.vocabulary.relation_ids[name] for name in ("seats", "balance", "level", "few", "born")])
-    assert possible.nearest(relation, np.full(5, -3.4)).tolist() == [0.0, -3.4, -3.0, -3.4, -3.4]
-    assert possible.nearest(relation, np.full(5, 7.6)).tolist() == [8.0, 7.6, 8.0, 7.6, 7.6]
-    low, high = possible.interval(relation, np.zeros(5), np.full(5, -3.4), np.full(5, 7.6))
-    assert low.tolist() == [0.0, -3.4, -3.0, -3.4, -3.4]  # whole numbers that were inside, and no others
-    assert high.tolist() == [7.0, 7.6, 7.0, 7.6, 7.6]
-    low, high = possible.interval(relation, np.full(5, 3.0), np.full(5, 2.6), np.full(5, 2.9))
+    relation = np.array(
+        [graph.vocabulary.relation_ids[name] for name in ("seats", "balance", "level", "few", "lengths", "born")]
+    )
+    assert possible.nearest(relation, np.full(6, -3.4)).tolist() == [0.0, -3.4, -3.0, -3.0, -3.4, -3.4]
+    assert possible.nearest(relation, np.full(6, 7.6)).tolist() == [8.0, 7.6, 8.0, 8.0, 7.6, 7.6]
+    low, high = possible.interval(relation, np.zeros(6), np.full(6, -3.4), np.full(6, 7.6))
+    assert low.tolist() == [0.0, -3.4, -3.0, -3.0, -3.4, -3.4]  # whole numbers that were inside, and no others
+    assert high.tolist() == [7.0, 7.6, 7.0, 7.0, 7.6, 7.6]
+    low, high = possible.interval(relation, np.full(6, 3.0), np.full(6, 2.6), np.full(6, 2.9))
     assert (low[0], high[0]) == (3.0, 3.0)  # the answer itself stays inside

@@ -128,7 +128,7 @@ class AnswerBuilder:
             notes.append(f"training is not finished; these are the weights of epoch {self.loaded.epoch}")
         missing = self._missing(asked, stored)
         what = "there is no interval" if task == "number" else "probabilities may be off"
-        odd = (*map(_told_missing, missing), *self._unheard(asked), *self._beyond(asked))
+        odd = (*_told_missing(missing), *self._unheard(asked), *self._beyond(asked))
         if fitted and not odd and any(isinstance(one, NumberAnswer) and one.interval is None for one in answers):
             odd = ("too few numbers were held out of training to check answers like this",)
         notes += [f"{what}: {told}" for told in odd]
@@ -136,9 +136,8 @@ class AnswerBuilder:
             notes.append("nothing else was a candidate: the probability says nothing")
         if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:
             notes.append("this model does not look at qualifiers")
-        if fitted and self.loaded.changed:
-            share = f"{self.loaded.changed:.1%}" if self.loaded.changed >= 0.001 else "under 0.1%"
-            what = f"{share} of the facts have changed since probabilities were fitted"
+        if fitted and self.loaded.changed >= _CHANGED:
+            what = f"{self.loaded.changed:.1%} of the facts have changed since probabilities were fitted"
             notes.append(f"{what}; training on from this run fits them anew")
         alike = _alike(answers) if Part.OBSERVED_FACTS in self.loaded.model.reads else None
         if alike is not None:
@@ -174,12 +173,13 @@ class AnswerBuilder:
 
     def _unheard(self, asked: AskedFact) -> Iterator[str]:
         """What the question says and no fact does, in words."""
-        labels = self.loaded.graph.relation_labels
-        for relation in self.loaded.usual_qualifiers.unheard(asked.table, 0, asked.position).tolist():
-            if relation == asked.table.relation[0]:
-                yield f"{labels[relation]} is the relation of no training fact, only of qualifiers"
-            else:
-                yield f"no training fact of this relation says {labels[relation]}"
+        unheard = self.loaded.usual_qualifiers.unheard(asked.table, 0, asked.position).tolist()
+        labels, own = self.loaded.graph.relation_labels, asked.table.relation[0]
+        if own in unheard:
+            yield f"{labels[own]} is the relation of no training fact, only of qualifiers"
+        said = [labels[relation] for relation in unheard if relation != own]
+        if said:
+            yield f"no training fact of this relation says {' or '.join(said)}"
 
     def _beyond(self, asked: AskedFact) -> Iterator[str]:
         graph = self.loaded.graph
@@ -189,6 +189,8 @@ class AnswerBuilder:
             yield f"{where}, {low if low == high else f'{low} to {high}'}"
 
 
+_CHANGED = 0.01
+"""The share of facts from which on answers tell that these have changed: else each would, after one update."""
 _LOOKED_AT = 100
 """Stored facts that say what to ask with."""
 
@@ -203,10 +205,20 @@ def _commonest(values: Sequence[Value]) -> Value | None:
     return None if own else best
 
 
-def _told_missing(one: MissingQualifier) -> str:
-    share = f"all {one.facts:,}" if one.share == 1 else f"{math.floor(100 * one.share)}% of the {one.facts:,}"
-    offered = f"; ask with {one.name}={one.offered}" if one.offered else ""
-    return f"{share} training facts of this relation say {one.name}, and the question does not{offered}"
+def _told_missing(missing: Sequence[MissingQualifier]) -> Iterator[str]:
+    """What the question lacks, in one sentence."""
+    if not missing:
+        return
+    share, facts = min(one.share for one in missing), f"{missing[0].facts:,}"  # the same relation's for each
+    if share == 1:
+        most = f"all {facts}"
+    else:
+        most = f"{math.floor(100 * share)}% of the {facts}" if len(missing) == 1 else f"nearly all {facts}"
+    *names, last = (one.name for one in missing)
+    said = f"{', '.join(names)} and {last}" if names else last
+    offered = ", ".join(f"{one.name}={one.offered}" for one in missing if one.offered)
+    ask = f"; ask with {offered}" if offered else ""
+    yield f"{most} training facts of this relation say {said}, and the question does not{ask}"
 
 
 def _alike(answers: tuple[Answer, ...]) -> tuple[str, str] | None:

@@ -363,7 +363,9 @@ def hiding_numbers(vocabulary: Vocabulary, tables: Sequence[FactTable]) -> list[
 
 
 FEWEST_TO_JUDGE = 10
-"""Training numbers from which on what all of them are is taken for what they must be."""
+"""Training numbers from which on what all of them are is taken for what they must be. Numbers without a unit are
+counts as long as all are whole, however few.
+"""
 _WHOLE = 2.0**53
 """Doubles from here on are all whole, and say nothing by it."""
 
@@ -384,12 +386,13 @@ class PossibleNumbers:
         if len(numbers.value):
             is_date = np.array([vocabulary.relations[one].unit == DATE_UNIT for one in numbers.present.tolist()])
             enough = (numbers.size >= FEWEST_TO_JUDGE) & ~is_date
-            in_percent = np.array([vocabulary.relations[one].unit == "percent" for one in numbers.present.tolist()])
+            units = np.array([vocabulary.relations[one].unit for one in numbers.present.tolist()], dtype=np.object_)
+            in_percent, counts = units == "percent", units == ""
             greatest = numbers.value[numbers.start + numbers.size - 1]
             is_whole = (numbers.value == np.rint(numbers.value)) & (np.abs(numbers.value) < _WHOLE)
             found.never_negative[numbers.present] = enough & (numbers.value[numbers.start] >= 0)
             found.of_hundred[numbers.present] = enough & in_percent & (greatest == 100)
-            found.whole[numbers.present] = enough & np.logical_and.reduceat(is_whole, numbers.start)
+            found.whole[numbers.present] = (enough | counts) & np.logical_and.reduceat(is_whole, numbers.start)
         return found
 
     def nearest(self, relation: Ids, value: Floats) -> Floats:
