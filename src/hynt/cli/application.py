@@ -54,11 +54,11 @@ VERBS = (
 """In the order that `hynt --help` lists them. Each is a function or a group in a module of its name, but for these."""
 
 _SHARED_MODULES = {
-    "predict": "asking",
-    "explain": "asking",
-    "similar": "embeddings",
+    "ensemble": "train",
     "mcp": "serve",
     "calibrate": "evaluate",
+    **dict.fromkeys(("models", "compare", "sweep"), "choosing"),
+    **dict.fromkeys(("predict", "explain", "trends", "similar", "embeddings"), "asking"),
     **dict.fromkeys(("report", "export", "push", "pull"), "publishing"),
 }
 

@@ -1,13 +1,24 @@
-"""`hynt predict` and `hynt explain`: ask a run for the missing component of a fact, and what mattered to the answer."""
+"""The verbs that ask a run: `hynt predict` and `explain` about one fact, `hynt trends` about a number over time, `hynt
+similar` and `embeddings` about the vectors of entities.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import AsOf, OnGraph, QuestionOptions, RunArgument, ScoringDevice, opened_run, with_option_groups
+from hynt.cli.options import (
+    AsOf,
+    LevelOption,
+    OnGraph,
+    QuestionOptions,
+    RunArgument,
+    ScoringDevice,
+    opened_run,
+    with_option_groups,
+)
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, print_table
 from hynt.names import plural
 from hynt.progress import visible
@@ -17,6 +28,7 @@ if TYPE_CHECKING:
 
     from hynt.asking.answers import Answers, NumberAnswer
     from hynt.explanation.explanations import Explanation
+    from hynt.trends.trends import Series, Trend
 
 
 @with_option_groups
@@ -167,3 +179,123 @@ def _signed(value: float | None, digits: int) -> str:
     if value is None:
         return ""
     return f"{value:+.{digits}f}".replace("-", "−") if round(value, digits) else f"{0:.{digits}f}"
+
+
+def trends(
+    run: RunArgument,
+    heads: Annotated[
+        list[str], typer.Option("--head", help="An entity's id or name. Repeatable; each gets a panel of its own.")
+    ],
+    relation: Annotated[str, typer.Option("--relation", help="The relation whose numbers are followed.")],
+    out: Annotated[
+        list[Path], typer.Option("--out", metavar="FILE", help="A .png or .svg picture, or a .csv table. Repeatable.")
+    ],
+    over: Annotated[
+        str | None, typer.Option("--over", help="The qualifier that is the axis; by default the date most facts carry.")
+    ] = None,
+    qualifiers: Annotated[
+        list[str] | None,
+        typer.Option("--qualifier", metavar="R=V", help="Which series, where there are several. Repeatable."),
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", help="Where the axis starts; by default at the first value.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Where the axis ends; by default at the last value.")] = None,
+    points: Annotated[int, typer.Option("--points", help="How many points a curve has.")] = 100,
+    level: LevelOption = 0.9,
+    graph: OnGraph = None,
+    as_of: AsOf = None,
+    device: ScoringDevice = "auto",
+    as_json: JsonFlag = False,
+) -> None:
+    """Draw what RUN says of a number over time, beside what the graph knows."""
+    from hynt.asking.question import pair_from_text
+    from hynt.front.publishing import check_drawing, draw
+
+    check_drawing(out, with_table=True)
+    opened = opened_run(run, device, graph, as_of)
+    pairs = [pair_from_text(text, opened.names) for text in qualifiers or ()]
+    found = opened.trends(
+        heads, relation, over=over, qualifiers=pairs, start=start, end=end, points=points, level=level
+    )
+    draw(found, *out)
+    result = {"run": str(run), **opened.described(), "out": [str(path) for path in out], **found.to_dict()}
+    deliver(result, as_json=as_json, save=None, text=lambda console: _print_trend(console, found, out))
+
+
+def _print_trend(console: Console, found: Trend, out: list[Path]) -> None:
+    console.print(visible(found.title), style="bold", soft_wrap=True)
+    columns = ("head", "trained on", "mean error", "held out", "mean error", f"inside {found.level:.0%} interval")
+    rows = [
+        (
+            one.name,
+            str(int(one.trained_on.sum())),
+            _mean_error(found, one, trained_on=True),
+            str(int((~one.trained_on).sum())),
+            _mean_error(found, one, trained_on=False),
+            f"{one.covered[0]} of {one.covered[1]}" if one.covered and one.covered[1] else "-",
+        )
+        for one in found.series
+    ]
+    print_table(console, columns, rows)
+    for one in found.series:
+        for note in one.notes:
+            console.print(f"note: {visible(one.name)}: {visible(note)}", style="dim", soft_wrap=True)
+    for note in found.notes:
+        console.print(f"note: {visible(note)}", style="dim", soft_wrap=True)
+    console.print(f"written: {', '.join(str(path) for path in out)}", soft_wrap=True)
+
+
+def _mean_error(found: Trend, one: Series, *, trained_on: bool) -> str:
+    """To three digits: an error is an estimate."""
+    error = one.mean_error(trained_on=trained_on)
+    if error is None:
+        return "-"
+    from hynt.graph.sentences import format_difference
+
+    return format_difference(error, found.unit)
+
+
+def similar(
+    run: RunArgument,
+    entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
+    top: Annotated[int, typer.Option("--top", min=1, help="How many to show.")] = 10,
+    as_json: JsonFlag = False,
+    save: SaveFile = None,
+) -> None:
+    """List the entities whose vectors point most nearly the same way as ENTITY's (cosine)."""
+    from hynt.front.run import Run
+
+    check_save(save)
+    opened = Run(run, "cpu")
+    found = [other.to_dict() for other in opened.similar(entity, top)]
+    identity = opened.names.entity(entity)
+    one = opened.graph.entities[identity]
+    named = {"id": one.name, "name": opened.graph.entity_labels[identity], "type": one.type}
+    result = {"run": str(run), "entity": named, "similar": found}
+    deliver(result, as_json=as_json, save=save, text=lambda console: _print_similar(console, result))
+
+
+def _print_similar(console: Console, result: dict[str, Any]) -> None:
+    console.print(f"most like {visible(result['entity']['name'])}", style="bold")
+    names = [other["name"] for other in result["similar"]]
+    ids = ("id",) if len(set(names)) < len(names) else ()  # where names do not tell entities apart
+    rows = [
+        (str(one["rank"]), one["name"], *(one["id"] for _ in ids), one["type"] or "-", f"{one['similarity']:.4f}")
+        for one in result["similar"]
+    ]
+    print_table(console, ("rank", "entity", *ids, "type", "cosine"), rows)
+
+
+def embeddings(
+    run: RunArgument,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Write id, name, type and vector of every entity of RUN's graph."""
+    from hynt.front.run import Run
+
+    entities, width = Run(run, "cpu").embeddings(out).shape
+    result = {"run": str(run), "out": str(out), "entities": entities, "width": width}
+    told = f"{entities:,} vectors of {width} numbers in {out}"
+    deliver(result, as_json=as_json, save=None, text=lambda console: console.print(told, soft_wrap=True))

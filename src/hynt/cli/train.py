@@ -1,4 +1,4 @@
-"""`hynt train`: from a graph to a run folder, or on with one that was stopped."""
+"""`hynt train`: from a graph to a run folder, or on with one that was stopped; `hynt ensemble`: several runs as one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import GraphArgument, TrainingDevice, done_in_processes
+from hynt.cli.options import GraphArgument, ScoringDevice, TrainingDevice, done_in_processes
 from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import UsageError
 from hynt.progress import duration
@@ -160,3 +160,22 @@ def _print_estimate(found: Estimate, device: str, as_json: bool) -> None:
 
 def _megabytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
+
+
+def ensemble(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="Runs that were trained on one graph.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the new run.")],
+    device: ScoringDevice = "auto",
+    as_json: JsonFlag = False,
+) -> None:
+    """Make one run of several: how much each of them counts is fitted on the validation split."""
+    from hynt.front.ensembling import ensemble as joined
+
+    made = joined(runs, out, device=device, note=note_to_person)
+    summary = {"run": str(out), **made.described(), "members": made.manifest["training"]["members"]}
+
+    def text(console: Console) -> None:
+        console.print(f"{' and '.join(summary['members'])} as one run, kept in {out}")
+        console.print(f"next: hynt evaluate {out}")
+
+    deliver(summary, as_json=as_json, save=None, text=text)
