@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import shutil
 from dataclasses import replace
@@ -51,6 +52,66 @@ def made_of_two(joined, seed=5):
         facts["train"] += [(f"i{index}", f"part {side}", f"p{side}{part}") for side, part in enumerate(parts)]
         facts[split].append((f"i{index}", "size", joined(*(sizes[part] for part in parts), chance.uniform(0.9, 1.1))))
     return graph_from_facts(facts, name="parts")
+
+
+FLOW = "annual mean flow"
+
+
+def rivers(seed=7, wrong=None):
+    """Flows of 156 stations in several years: a factor of 500 apart, of which the middle nine tenths span under 50."""
+    chance, facts = random.Random(seed), {"train": [], "valid": [], "test": []}
+    for index in range(156):
+        station = f"station {index}"
+        facts["train"].append((station, "on river", f"river {index // 3}"))
+        facts["train"].append((station, "height", 500 + index))
+        mean = 110 * math.exp(chance.gauss(0, 1.2))
+        for year in chance.sample(range(2000, 2020), chance.randint(8, 15)):
+            (split,) = chance.choices(list(facts), (8, 1, 1))
+            flow = round(mean * math.exp(chance.gauss(0, 0.15)), 2)
+            facts[split].append((station, FLOW, flow, [("point in time", year)]))
+    if wrong is not None:
+        facts["train"].append(("station 0", "height", wrong))
+    return graph_from_facts(facts, name="rivers")
+
+
+@pytest.mark.parametrize("seed", [7, 13])
+def test_a_long_tail_gets_a_log_scale_though_its_middle_spans_less(seed):
+    """Values crowd near the least and thin out far above. Their RMSE is that of the greatest, a tenth worse on a log
+    scale, and half of them are as near on either; the small ones are far off on a linear one.
+    """
+    assert scales(rivers(seed)) == (FLOW,)
+
+
+@pytest.mark.parametrize("wrong", [0.001, 1e12])
+def test_one_wrong_number_at_either_end_makes_no_relation_wide(wrong):
+    assert scales(rivers(wrong=wrong)) == (FLOW,)
+
+
+def test_a_wide_relation_that_leans_to_its_greatest_stays_linear():
+    """Boiling points: most are high, a few gases lie far below. Logarithms would make much of these few."""
+    chance = random.Random(4)
+    kelvin = [20 + 4980 * chance.random() ** 0.5 for _ in range(300)] + [1 + chance.random() for _ in range(6)]
+    facts = [(f"e{index}", "boiling point", round(value, 1)) for index, value in enumerate(kelvin)]
+    assert scales(graph_from_facts({"train": facts})) == ()
+
+
+def test_a_small_river_is_answered_near_its_size():
+    """On a linear scale 10 is answered 3.9 (0 to 16): 6 m³/s off is a small error of a relation that reaches 1,900."""
+    torch.set_num_threads(1)
+    run = hynt.train(rivers(), epochs=4, device="cpu", progress=False)
+    flow = run.graph.vocabulary.relation_ids[FLOW]
+    asked = [fact for fact in run.graph.split("test").facts(run.graph.vocabulary) if fact.relation == FLOW]
+    small = [fact for fact in asked if fact.tail.value < 25]
+    assert len(small) >= 15
+    off = []
+    for fact in small:
+        answer = run.predict(fact.head, FLOW, "?", qualifiers=fact.qualifiers)[0]
+        low, high = answer.interval
+        assert answer.value / 2 < low < answer.value < high < 2 * answer.value
+        off.append(max(answer.value / fact.tail.value, fact.tail.value / answer.value))
+    assert np.mean(np.array(off) < 1.5) >= 0.9
+    assert max(off) < 2
+    assert flow in np.flatnonzero(run.loaded.scaling.is_log)
 
 
 def test_a_log_scale_that_makes_numbers_worse_is_not_taken():

@@ -21,7 +21,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Floats, Ids, Relation, Vocabulary
 
 WIDE = 100.0
-"""Positive numbers whose middle nine tenths span more than this are looked at by their logarithms."""
+"""Positive numbers that span more than this may be looked at by their logarithms."""
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -75,6 +75,13 @@ class SortedNumbers:
         part = place - below
         low, high = self.value[self.start + below], self.value[self.start + above]
         return np.asarray(low * (1 - part) + high * part)  # not low + part * (high - low): that may overflow
+
+    def without_ends(self, share: float) -> NDArray[np.float64]:
+        """(2, p) the least and the greatest number of each relation but for this share, and one at least, of either
+        end; the other way round where nothing is left.
+        """
+        cut = np.maximum(np.ceil((self.size - 1) * share), 1).astype(np.int64)
+        return self.value[self.start + np.stack([np.minimum(cut, self.size - 1), np.maximum(self.size - 1 - cut, 0)])]
 
 
 def sorted_numbers(table: FactTable, relation_is_number: NDArray[np.bool_]) -> SortedNumbers:
@@ -143,8 +150,10 @@ def summarise_numbers(table: FactTable, relation_is_number: NDArray[np.bool_]) -
 def suited_to_logarithms(vocabulary: Vocabulary, table: FactTable, others: Sequence[FactTable] = ()) -> tuple[str, ...]:
     """The relations that a log scale suits: declared so by the graph, or spread widely in `table`.
 
-    A population ten times too large is a small step on a scale that reaches to the largest country. A relation with a
-    number that has no logarithm stays linear, also where only one of the `others` holds it; so do dates.
+    A population ten times too large is a small step on a scale that reaches to the largest country. So are the flows of
+    small rivers, where only the outermost numbers lie far apart; but then logarithms must lie more evenly around their
+    median than the numbers do. A relation with a number that has no logarithm stays linear, also where only one of the
+    `others` holds it; so do dates.
     """
     numbers = sorted_numbers(table, vocabulary.relation_is_number)
     if not len(numbers.value):
@@ -153,7 +162,8 @@ def suited_to_logarithms(vocabulary: Vocabulary, table: FactTable, others: Seque
     for other in others:
         more = sorted_numbers(other, vocabulary.relation_is_number)
         fits &= ~np.isin(numbers.present, more.present[more.value[more.start] <= 0])
-    wide = numbers.quantile(0.95) / WIDE > numbers.quantile(0.05)
+    (low, high), (least, most) = numbers.without_ends(0.05), numbers.without_ends(0.01)
+    wide = (high / WIDE > low) | ((most / WIDE > least) & _is_long_tailed(numbers))
     return tuple(
         relation.name
         for relation, is_wide, is_fit in zip(
@@ -161,6 +171,17 @@ def suited_to_logarithms(vocabulary: Vocabulary, table: FactTable, others: Seque
         )
         if is_fit and relation.unit != DATE_UNIT and (is_wide or relation.scale == "log")
     )
+
+
+def _is_long_tailed(numbers: SortedNumbers) -> NDArray[np.bool_]:
+    """(p,) whether the logarithms of positive numbers lean less to one side than the numbers do."""
+    parts = [numbers.quantile(share) for share in (0.05, 0.5, 0.95)]
+    with np.errstate(divide="ignore", invalid="ignore"):  # those of other relations
+        plain, logs = (
+            abs((high - median) - (median - low)) / (high - low)
+            for low, median, high in ([part / 4 for part in parts], [np.log(part) for part in parts])  # none overflows
+        )
+    return np.asarray(logs < plain)
 
 
 ENOUGH_TO_TRY = 30
@@ -348,8 +369,7 @@ def hiding_numbers(vocabulary: Vocabulary, tables: Sequence[FactTable]) -> list[
     logs = set(suited_to_logarithms(vocabulary, table))
     log = np.array([vocabulary.relations[one].name in logs for one in numbers.present.tolist()], dtype=np.bool_)
     ends = np.stack([numbers.value[numbers.start], numbers.value[numbers.start + numbers.size - 1]])
-    place = np.stack([np.ceil((numbers.size - 1) * 0.05), np.floor((numbers.size - 1) * 0.95)]).astype(np.int64)
-    body = numbers.value[numbers.start + place]  # not between two of them, or the furthest would count
+    body = numbers.without_ends(0.05)  # not quantiles, between two of them, or the furthest would count
     found = []
     with np.errstate(over="ignore"):
         for at in np.flatnonzero(numbers.size >= FEWEST_NUMBERS).tolist():

@@ -10,6 +10,7 @@ that answer with a distribution integrate it first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -192,14 +193,16 @@ def validation_for(
 
 
 WORSE = 1.02
+FAR_OFF = math.log(10)
+"""Ten times too much, or a tenth: what is further off counts no more."""
 
 
 def worth_a_log_scale(names: Sequence[str], graph: KnowledgeGraph, learned: FactTable) -> tuple[str, ...]:
     """Of these relations, which a log scale may suit, all but those that it makes worse.
 
     Nothing is trained: a regression that is made at once is fitted on either scale. A relation stays linear where on
-    the validation split the squared errors of its log scale are worse by more than 2 %, and typical factors off are not
-    better by more. Declared scales are not doubted.
+    the validation split the squared errors of its log scale are worse by more than 2 %, and factors off are not better
+    by more. Declared scales are not doubted.
     """
     ids, valid = graph.vocabulary.relation_ids, graph.splits["valid"]
     doubted = np.array(tried_on_both(graph, names), dtype=np.int64)
@@ -215,8 +218,8 @@ def worth_a_log_scale(names: Sequence[str], graph: KnowledgeGraph, learned: Fact
 def _number_marks(
     graph: KnowledgeGraph, learned: FactTable, relations: Ids, on_log: Sequence[str]
 ) -> tuple[Floats, Floats]:
-    """Of these relations, on validation: (n,) the mean squared error of means, and (n,) how far off answers typically
-    are, as the logarithm of a factor.
+    """Of these relations, on validation: (n,) the mean squared error of means, and (n,) how far off answers are in the
+    mean, as the logarithm of a factor: of small values, too, which squares overlook.
     """
     device, vocabulary = torch.device("cpu"), graph.vocabulary
     scaling = NumberScaling.fit([learned], vocabulary, on_log)
@@ -230,9 +233,9 @@ def _number_marks(
     error = (scaling.linear(numbers.relation, means) - numbers.truth_scaled) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(np.log(numbers.predicted / numbers.truth))
-    off[~np.isfinite(off)] = np.inf  # below zero, where nothing is: as far off as can be
+    off = np.where(np.isfinite(off), np.minimum(off, FAR_OFF), FAR_OFF)  # below zero, where nothing is, too
     chosen = [numbers.relation == one for one in relations.tolist()]
-    return np.array([error[own].mean() for own in chosen]), np.array([np.median(off[own]) for own in chosen])
+    return np.array([error[own].mean() for own in chosen]), np.array([off[own].mean() for own in chosen])
 
 
 PRIOR = 10.0
