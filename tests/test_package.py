@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -94,7 +95,12 @@ def test_every_verb_is_there_and_explains_itself(capsys):
         ),
         (["--nonsense"], "error: no such option: --nonsense\n  where: hynt\n  what to do: Run hynt --help.\n"),
         (["data", "nonsense"], "error: no such command 'nonsense'.\n  where: hynt data\n"),
-        (["train"], "error: missing argument 'GRAPH'.\n  where: hynt train\n  what to do: Run hynt train --help.\n"),
+        (
+            ["train"],
+            "error: missing argument 'GRAPH'.\n  where: hynt train\n"
+            "  what to do: Say hynt train GRAPH; hynt train --help tells the rest.\n",
+        ),
+        (["update", "world", "a", "b"], "error: got unexpected extra argument(s) (b)\n  where: hynt update\n"),
         (["train", "world", "--epochs", "0"], "error: invalid value for '--epochs': "),
     ],
 )
@@ -103,6 +109,29 @@ def test_wrong_use_leaves_with_2(arguments, words, capsys):
     told = capsys.readouterr()
     assert told.err.startswith(words)
     assert told.out == ""
+
+
+@pytest.mark.parametrize(
+    "typed, line",
+    [
+        ("trends world Japan population", "trends world --head Japan --relation population --out FILE"),
+        ("trends world Japan --out t.svg", "trends world --head Japan --relation … --out t.svg"),
+        (
+            "predict world Japan 'shares border with'",
+            "predict world --head Japan --relation 'shares border with' --tail '?'",
+        ),
+        ("explain runs/x Japan capital ?", "explain runs/x --head Japan --relation capital --tail '?'"),
+        ("similar world", "similar world ENTITY"),
+        ("update world a b", None),
+        ("predict world Japan --nonsense", None),
+    ],
+)
+def test_what_was_meant_is_written_out(typed, line, capsys):
+    arguments = shlex.split(typed)
+    assert run(arguments) == 2
+    verb = arguments[0]
+    advice = f"Say hynt {line}; hynt {verb} --help tells the rest." if line else f"Run hynt {verb} --help."
+    assert f"  what to do: {advice}\n" in capsys.readouterr().err
 
 
 @pytest.fixture

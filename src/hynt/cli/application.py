@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from hynt import __version__, _let_threads_sleep
-from hynt.cli.help import offering_values, plain_help
+from hynt.cli.help import meant, offering_values, plain_help
 from hynt.cli.options import naming_options, offering_si
 from hynt.cli.output import wrapped
 from hynt.errors import DataError, HyntError, UsageError
@@ -127,7 +127,7 @@ def run(arguments: Sequence[str]) -> int:
         code = EXIT_INTERRUPTED
     except Exception as error:  # the last line of defence: a bug is told in one line, not as a traceback
         if hasattr(error, "format_message"):  # typer's word on a command line that it does not understand
-            return report_wrong_use(error, wants_json=wants_json)
+            return report_wrong_use(error, arguments, wants_json=wants_json)
         if os.environ.get("HYNT_DEBUG") == "1":
             raise
         refused = of_the_machine(error) if isinstance(error, OSError) else None
@@ -183,14 +183,16 @@ def report_error(error: HyntError, *, wants_json: bool) -> None:
         _print_json(error.what, error.where, error.advice, error.exit_code)
 
 
-def report_wrong_use(problem: Any, *, wants_json: bool) -> int:
+def report_wrong_use(problem: Any, typed: Sequence[str], *, wants_json: bool) -> int:
     """What typer says of a wrong command line, in the words of every other failure; returns the exit code."""
     if type(problem).__name__ == "NoArgsIsHelpError":
         typer.echo(problem.ctx.get_help(), err=True)
     else:
         what = problem.format_message().replace("Value error, ", "")
         command = problem.ctx.command_path if getattr(problem, "ctx", None) else "hynt"
-        error = UsageError(what[:1].lower() + what[1:], where=command, advice=f"Run {command} --help.")
+        line = meant(problem.ctx, typed) if what.startswith(("Missing", "Got unexpected extra")) else ""
+        advice = f"Say {line}; {command} --help tells the rest." if line else f"Run {command} --help."
+        error = UsageError(what[:1].lower() + what[1:], where=command, advice=advice)
         report_error(error, wants_json=wants_json)
     return UsageError.exit_code
 

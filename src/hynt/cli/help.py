@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import textwrap
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from types import MethodType
 from typing import Any
@@ -103,6 +105,28 @@ def _argument(argument: Any) -> str:
     name = (argument.metavar or argument.name.upper()).strip("{}[]")
     name += "…" if argument.nargs == -1 and not name.endswith("…") else ""
     return name if argument.required else f"[{name}]"
+
+
+def meant(context: Any, typed: Sequence[str]) -> str:
+    """The command line that was meant, as far as it can be told; "" where it cannot. Words without an option are taken
+    for the parts of a fact, in their order.
+    """
+    arguments, options = [], []
+    for one in context.command.params:
+        (arguments if one.param_type_name == "argument" else options).append(one)
+    typed = typed[len(context.command_path.split()) - 1 :]
+    words = list(takewhile(lambda word: not word.startswith("-"), typed))
+    rest, extra = list(typed[len(words) :]), words[len(arguments) :]
+    parts = [name for name in ("--head", "--relation", "--tail") if any(name in one.opts for one in options)]
+    if len(extra) > len(parts) or any(one.nargs == -1 for one in arguments):
+        return ""
+    said = words[: len(arguments)] + [_argument(one) for one in arguments[len(words) :] if one.required]
+    asked = [*extra, *"?" * (len(parts) - len(extra))] if extra and "--tail" in parts else extra
+    given = dict(zip(parts, asked, strict=False))
+    said += [word for name, value in given.items() for word in (name, shlex.quote(value))]
+    lacking = [one for one in options if one.required and not {*one.opts} & {*rest, *given}]
+    said += [word for one in lacking for word in (one.opts[0], one.metavar or "…")]
+    return " ".join([context.command_path, *said, *map(shlex.quote, rest)])
 
 
 def _option(option: Any, context: Any) -> tuple[str, str]:
