@@ -22,8 +22,8 @@ from hynt.evaluation.combining import combined
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import SCOPES, TASKS, TIES
 from hynt.evaluation.results import Evaluation, by_scope
-from hynt.front.ensembling import ensemble as ensemble_of
 from hynt.front.run import Run as OpenedRun
+from hynt.front.training import ensemble as ensemble_of
 from hynt.graph.storage import load_graph
 from hynt.interruption import Stopper
 from hynt.models.combination import GroupWeights, Weights

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hynt.front.auditing import audit
     from hynt.front.comparing import compare
     from hynt.front.creating import create
-    from hynt.front.ensembling import ensemble
     from hynt.front.graphs import (
         export_graph,
         import_graph,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from hynt.front.run import Run, load
     from hynt.front.serving import serve
     from hynt.front.sweeping import sweep
-    from hynt.front.training import estimate, train
+    from hynt.front.training import ensemble, estimate, train
     from hynt.graph.fact import Fact, Number, Qualifier, fact, number
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.graph.storage import load_graph
@@ -89,13 +88,12 @@ _HOMES = {
         "hynt.front.auditing": "audit",
         "hynt.front.comparing": "compare",
         "hynt.front.creating": "create",
-        "hynt.front.ensembling": "ensemble",
         "hynt.front.graphs": "export_graph import_graph list_formats list_graphs list_models list_published read_graph",
         "hynt.front.publishing": "draw pull push",
         "hynt.front.run": "Run load",
         "hynt.front.serving": "serve",
         "hynt.front.sweeping": "sweep",
-        "hynt.front.training": "estimate train",
+        "hynt.front.training": "ensemble estimate train",
         "hynt.graph.fact": "Fact Number Qualifier fact number",
         "hynt.graph.knowledge_graph": "KnowledgeGraph",
         "hynt.graph.storage": "load_graph",

@@ -169,7 +169,7 @@ def ensemble(
     as_json: JsonFlag = False,
 ) -> None:
     """Make one run of several: how much each of them counts is fitted on the validation split."""
-    from hynt.front.ensembling import ensemble as joined
+    from hynt.front.training import ensemble as joined
 
     made = joined(runs, out, device=device, note=note_to_person)
     summary = {"run": str(out), **made.described(), "members": made.manifest["training"]["members"]}

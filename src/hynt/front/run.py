@@ -9,26 +9,31 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hynt.asking.predictor import LEVEL
 from hynt.asking.question import answer_id, ask, asked_parts, rules_of
+from hynt.errors import UsageError
 from hynt.front.completing import Completable
 from hynt.front.evaluating import Evaluable
 from hynt.front.publishing import Publishable
 from hynt.front.recorded_run import Note
-from hynt.front.updating import Updatable
 from hynt.graph.fact import Fact
 
 if TYPE_CHECKING:
     from hynt.auditing.auditing import Audit
     from hynt.explanation.explanations import Explanation
+    from hynt.runs.journal import Version
     from hynt.runs.settings import RunSettings
     from hynt.trends.trends import Trend
+
+Facts: TypeAlias = str | os.PathLike[str] | Iterable[Any]
+"""A file of facts, or facts as tuples."""
 
 
 def load(
@@ -48,7 +53,7 @@ def load(
     return opened
 
 
-class Run(Evaluable, Completable, Publishable, Updatable):
+class Run(Evaluable, Completable, Publishable):
     """A trained model with its graph, settings and records, in a folder. It answers questions and says how well it
     does.
 
@@ -152,6 +157,89 @@ class Run(Evaluable, Completable, Publishable, Updatable):
         self._refuse_elsewhere("audit")
         return audit(self.path, out, **{"device": self._device, "version": self.version, **options})
 
+    def with_facts(self, facts: Iterable[Any]) -> Self:
+        """The same run, asked as if these were facts of its graph too; nothing is written. Facts are tuples `(head,
+        relation, tail, qualifiers)` and may name new entities and relations. The model must read observed facts, as
+        hynt-inductive does.
+
+        >>> more = inductive.with_facts([("Zoe", "knows", "person 1")])
+        >>> "Zoe" in more.graph, "Zoe" in inductive.graph
+        (True, False)
+        """
+        from hynt.asking.graph_updates import fitted_facts
+        from hynt.graph.changes import with_facts
+
+        return self.on(with_facts(self.graph, fitted_facts(self.graph, facts)))
+
+    def update(
+        self,
+        facts: Facts | None = None,
+        *,
+        remove: Facts | None = None,
+        remove_entities: Sequence[str] = (),
+        merge: Sequence[tuple[str, str]] = (),
+        corrections: str | os.PathLike[str] | None = None,
+        skip_known: bool = False,
+        format: str = "",  # noqa: A002 - the word users know it by
+        source: str = "",
+        key: str = "",
+    ) -> Self:
+        """Changes the graph of the run for good, without training: adds facts, removes facts, removes entities with all
+        their facts, and merges the first of two entities into the second. Facts are tuples, or a file of any format
+        that can be imported; `corrections` is a file of decisions from the page of doubtful facts. Either all of it
+        becomes one new version, or nothing is changed. Returns the run at that version.
+
+        `source` tells the log where the facts come from; a second update with the same `key` changes nothing.
+
+        >>> later = inductive.update([("Zoe", "knows", "person 1")], source="the registry")
+        >>> later.version, "Zoe" in later.graph, later.versions()[-1].added
+        (1, True, 1)
+        """
+        from hynt.asking.graph_updates import GivenChange
+        from hynt.formats.corrections import read_corrections
+        from hynt.models.contract import Part
+        from hynt.models.registry import MODELS
+        from hynt.runs.journal import Journal
+        from hynt.runs.model_choice import ENSEMBLE
+
+        name = self.saved.manifest["model_name"]
+        if name == ENSEMBLE or Part.OBSERVED_FACTS not in MODELS.get(name).reads:
+            raise UsageError(
+                f"a run of {name!r} cannot follow its graph: it knows what it was trained on and nothing else.",
+                where=str(self.path),
+                advice="Make one that can: hynt train GRAPH --model hynt-inductive --out RUN.",
+            )
+        files = [Path(one).name for one in (facts, remove, corrections) if isinstance(one, (str, os.PathLike))]
+        decided = None if corrections is None else read_corrections(Path(corrections))
+        added, gone = _given(facts, format), _given(remove, format)
+        change = GivenChange(
+            added if decided is None else chain(added, decided.added()),
+            gone if decided is None else chain(gone, decided.removed()),
+            remove_entities,
+            merge,
+            skip_known,
+            source or ", ".join(files),
+            key,
+        )
+        written, _ = change.written(self.path, lambda journal, version: journal.graph(self.saved.graph(), version))
+        return self._at(Journal(self.path).latest() if written is None else written.version)
+
+    def _at(self, version: int) -> Self:
+        """The run at a version; weights that are loaded already are not read again."""
+        made = type(self)(self.path, self._device, self.note, self._kept, version)
+        made.__dict__["saved"] = self.saved
+        if "loaded" in self.__dict__:
+            made.__dict__["trained"] = self.loaded.home or self.loaded
+        return made
+
+    def versions(self) -> list[Version]:
+        """What has changed in its graph since training: a record per update, with its number, time and source.
+
+        >>> run.versions()
+        []
+        """
+        return self._journal(self.version)
+
     def save(self, folder: str | os.PathLike[str]) -> Run:
         """Copies the run to a new folder and opens the copy; so a run that was trained without `out` is kept.
 
@@ -160,3 +248,12 @@ class Run(Evaluable, Completable, Publishable, Updatable):
         """
         self.saved.copy(Path(folder))
         return Run(folder, self._device, self.note)
+
+
+def _given(facts: Facts | None, format_name: str) -> Iterable[Any]:
+    """Facts from a file of any format, or as they are."""
+    from hynt.asking.graph_updates import FactFile
+
+    if isinstance(facts, (str, os.PathLike)):
+        return FactFile(Path(facts), format_name)
+    return () if facts is None else facts
