@@ -7,7 +7,8 @@ Nothing is written unless everything went well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -301,6 +302,21 @@ class _Import:
             encoder.name_relation(name, label)
         for name, description in self.report.descriptions.items():
             encoder.name_relation(name, description=description)
+        if any(source.format.name == "rdf" for source in self.sources):
+            self._name_by_ends()
+
+    def _name_by_ends(self) -> None:
+        """Call what nothing names by the end of its IRI, where no other entity or relation is called so."""
+        from hynt.formats.rdf.terms import local_name
+
+        encoder, details = self.assembler.encoder, self.assembler.details
+        unnamed = [name for name in encoder.entity_ids if not details.get(name, Entity(name)).label]
+        ends = _unlike(((name, local_name(name)) for name in unnamed), {entity.label for entity in details.values()})
+        for name, label in ends.items():
+            details[name] = details.get(name, Entity(name))._replace(label=label)
+        relations = {name: label or local_name(name, is_relation=True) for name, label in encoder.relation_labels()}
+        for name, label in _unlike(relations.items()).items():
+            encoder.name_relation(name, label)
 
     def tell(self, step: str) -> None:
         report_bytes(self.progress, step, self.report.kept, self.report.bytes_read, self.bytes_total)
@@ -326,6 +342,13 @@ class _Import:
             licence=options.licence,
             importing=importing,
         )
+
+
+def _unlike(named: Iterable[tuple[str, str]], taken: Collection[str] = ()) -> dict[str, str]:
+    """Those of some names, each with a label, whose label is neither empty nor taken nor that of another."""
+    found = dict(named)
+    count = Counter(found.values())
+    return {name: label for name, label in found.items() if label and count[label] == 1 and label not in taken}
 
 
 def _details(sources: Sequence[_Source]) -> dict[str, Entity]:

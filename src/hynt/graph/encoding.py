@@ -98,6 +98,10 @@ class FactEncoder:
                     label=known.label or label, description=known.description or description
                 )
 
+    def relation_labels(self) -> list[tuple[str, str]]:
+        """The relations that were met, with their names for people."""
+        return [(relation.name, relation.label) for relation in self._relations]
+
     def add(self, fact: Fact, split: int | None = None) -> None:
         """Encode one fact; raises RecordProblem, and adds nothing, when it does not fit.
 

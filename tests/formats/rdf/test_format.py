@@ -298,8 +298,40 @@ def test_labels_become_the_names_of_a_graph(tmp_path):
         PREFIXES + ':s rdfs:label "School"@en . :p rdfs:label "part of" . :x rdfs:label "absent" . :s :p :t .'
     )
     graph = read_graph(path, "rdf")
-    assert graph.entity_labels == ("School", E + "t")
+    assert graph.entity_labels == ("School", "t")
     assert graph.relation_labels == ("part of",)
+
+
+def test_the_label_that_says_most_counts_wherever_it_stands(tmp_path):
+    path = tmp_path / "named.ttl"
+    path.write_text(
+        "@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix foaf: <http://xmlns.com/foaf/0.1/> .\n"
+        f'{PREFIXES} :s foaf:name "F" ; skos:prefLabel "S"@en, "T"@de ; :p :t . :t foaf:name "B" . '
+        ':t skos:prefLabel "A" ; rdfs:label "R"@en . :t <https://schema.org/name> "N" . :u :p :s .'
+    )
+    graph = read_graph(path, "rdf")
+    assert dict(zip([one.name for one in graph.entities], graph.entity_labels, strict=True)) == {
+        E + "s": "S",
+        E + "t": "R",
+        E + "u": "u",
+    }
+
+
+def test_what_nothing_names_goes_by_the_end_of_its_iri(tmp_path):
+    path = tmp_path / "plain.ttl"
+    path.write_text(
+        f"{PREFIXES} :New_York :isPartOf <http://example.org/in#USA> . :New_York :isPartOf <http://other.org/USA> . "
+        ':New_York a :City . :York rdfs:label "Eboracum" ; :type :City ; :isPartOf <http://x.org/12345> ; '
+        ":hasURL <http://x.org/a%0Ab> , <http://x.org/> , <urn:x:y> , <http://x.org/Eboracum> ."
+    )
+    graph = read_graph(path, "rdf")
+    named = {one.name: one.label for one in graph.entities if one.label}
+    assert named == {E + "New_York": "New York", E + "York": "Eboracum", E + "City": "City"}
+    assert {one.name: one.label for one in graph.relations if one.label} == {
+        E + "isPartOf": "is part of",
+        E + "hasURL": "hasURL",
+    }
+    assert graph["New York"].texts()[0].startswith("New York · is part of · ")
 
 
 def test_comments_on_properties_say_what_relations_mean(tmp_path):

@@ -21,7 +21,7 @@ from hynt.formats.rdf.documents import load_pyoxigraph
 from hynt.formats.rdf.parsing import RdfTriple, TripleTerm, statements
 from hynt.formats.rdf.terms import (
     ENTITY_BASE,
-    LABEL,
+    LABELS,
     LIST_PARTS,
     MEANINGS,
     REIFIES,
@@ -47,16 +47,22 @@ __all__ = ["read_facts", "write_graph"]
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
-    """The facts of an RDF file. Its rdfs:labels in the wanted language go to `report.labels`, and what it says of the
+    """The facts of an RDF file. Its labels in the wanted language go to `report.labels`, and what it says of the
     meaning of properties to `report.descriptions`.
     """
-    meanings = _Meanings()
+    meanings, rank_of_label = _Meanings(), dict[str, int]()
     joiner = StatementJoiner(report, options)
     blank_nodes = _BlankNodes(path.name, report)
     for statement in statements(path, options, report):
-        label = _said(LABEL, statement, options.label_language)
-        if label is not None:
-            report.labels.setdefault(*label)
+        if statement[2] in LABELS and (label := _said(statement[2], statement, options.label_language)) is not None:
+            name, text = label
+            rank = LABELS.index(statement[2])
+            if rank < rank_of_label.get(name, 0 if name in report.labels else len(LABELS)):
+                report.labels[name] = text
+                if rank:
+                    rank_of_label[name] = rank
+                else:
+                    rank_of_label.pop(name, None)
         meanings.hear(statement, options.label_language)
         if joiner.add(statement):
             for fact in joiner.release():

@@ -54,6 +54,14 @@ TEXT_FOR_PEOPLE = frozenset(
     + [base + name for base in _SCHEMA for name in ("name", "description", "alternateName")]
 )
 """Predicates whose texts name or describe a thing. Such a triple is no candidate fact."""
+LABELS = (
+    LABEL,
+    _SKOS + "prefLabel",
+    *(base + "name" for base in _SCHEMA),
+    "http://xmlns.com/foaf/0.1/name",
+    "http://purl.org/dc/terms/title",
+)
+"""Predicates whose texts name a thing; where several do, the first of these counts."""
 MEANINGS = frozenset([_RDFS + "comment", _SKOS + "definition", *(base + "description" for base in _SCHEMA)])
 """Those that say what a property means."""
 
@@ -70,6 +78,8 @@ _WIKIDATA_ID = re.compile(r"[QPLE][1-9][0-9]*(?:-[FS][1-9][0-9]*)?")
 _WIKIBASE_ENTITY = re.compile(rf"(https?://.+/)entity/{_WIKIDATA_ID.pattern}")
 _PROPERTY_USE = re.compile(r"(https?://.+/)prop/((?:[a-z-]+/)*)(P[1-9][0-9]*)")
 _PLAIN_IRI = re.compile(r"https?://[A-Za-z0-9.-]+/[A-Za-z0-9._~/?#&=+:@,;!$'()*-]*")
+_END_OF_IRI = re.compile(r"https?://[^/]+/(?:.*[/#])?([^/#]+)[/#]?")
+_NEW_WORD = re.compile("(?<=[a-z0-9])[A-Z](?=[a-z])")
 _SAFE = "._~!$'()*,;=@-"
 _LIKE_BLANK = ("_:", ENTITY_BASE + "_%3A")
 """How names begin that stay written as IRIs until blank nodes have their names: nobody must take them for these."""
@@ -125,6 +135,15 @@ def relation_name(iri: str) -> str:
     if iri.startswith(WIKIDATA_ENTITY):
         return entity_name(iri)
     return unquote(iri[len(RELATION_BASE) :]) if iri.startswith(RELATION_BASE) else iri
+
+
+def local_name(iri: str, *, is_relation: bool = False) -> str:
+    """What the end of an IRI says to people, "" where that is nothing: of a relation in words (`pointInTime`)."""
+    found = _END_OF_IRI.fullmatch(iri)
+    text = "" if found is None else unquote(found[1]).replace("_", " ").strip()
+    if is_relation:
+        text = _NEW_WORD.sub(lambda start: f" {start[0].lower()}", text)
+    return text if text.isprintable() and any(map(str.isalpha, text)) else ""
 
 
 def entity_iri(name: str) -> str:
