@@ -37,7 +37,9 @@ def predict(
     question: QuestionOptions,
     top: Annotated[
         int | None,
-        typer.Option("--top", min=1, help="Show so many answers; else those that are stored or new, of the first 10."),
+        typer.Option(
+            "--top", min=1, help="How many answers to show; by default those of the first 10 that are stored or new."
+        ),
     ] = None,
     graph: OnGraph = None,
     as_of: AsOf = None,

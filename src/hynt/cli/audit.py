@@ -27,11 +27,12 @@ def audit(
     split: Annotated[
         str,
         typer.Option(
-            "--split", help="Which facts to judge: all, or some of train, valid, test, added (by updates), with commas."
+            "--split",
+            help="Which facts to judge: all, or some of train, valid, test, added (by updates), separated by commas.",
         ),
     ] = "all",
     as_of: AsOf = None,
-    folds: Annotated[int, typer.Option("--folds", min=2, help="Into how many parts the facts are dealt.")] = 5,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="How many parts the facts are divided into.")] = 5,
     fold_by: Annotated[
         str, typer.Option("--fold-by", help="What stays together: fact, or head,relation for time series.")
     ] = "fact",

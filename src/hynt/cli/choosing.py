@@ -131,7 +131,7 @@ def sweep(
     preset: Annotated[str | None, typer.Option("--preset", metavar="P", help="Settings to start from.")] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs per trial.")] = None,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Hold a setting at a value.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Fix a setting at a value. Repeatable.")
     ] = None,
     storage: Annotated[
         str | None,

@@ -57,7 +57,7 @@ class DumpOptions:
     )] = "drop"
     keep_tails: Annotated[bool, typer.Option(
         "--keep-tails/--closed-set", **_WHAT,
-        help="Keep values outside the chosen entities, with names from a second look through the dump; or drop their "
+        help="Keep values outside the chosen entities, with names from a second pass over the dump; or drop their "
         "facts, as the paper does.",
     )] = True
     min_tail_uses: Annotated[int, typer.Option(
@@ -81,11 +81,11 @@ class DumpOptions:
         "--units", metavar="si|keep", **_NUMBERS, help="Convert numbers to SI units, or keep them as they are."
     )] = "si"
     unknown_units: Annotated[str, typer.Option(
-        "--unknown-units", metavar="drop|keep", **_NUMBERS, help="Numbers in a unit that the table does not know."
+        "--unknown-units", metavar="drop|keep", **_NUMBERS, help="What to do with numbers in unknown units."
     )] = "drop"
     other_units: Annotated[str, typer.Option(
         "--other-units", metavar="drop|keep|split", **_NUMBERS,
-        help="Numbers in another unit than most of their relation.",
+        help="What to do with numbers in another unit than most of their relation.",
     )] = "drop"
     keep_leakage: Annotated[bool, typer.Option(
         "--keep-leakage", **_AFTER, help="Keep inverse and near-duplicate relations."
@@ -111,7 +111,7 @@ class DumpOptions:
         "--workers", min=1, **_ENGINE, help="duckdb: processes that parse; all cores if not given."
     )] = None
     memory: Annotated[str, typer.Option(
-        "--memory", **_ENGINE, help="For the queries; beyond it they use the disk."
+        "--memory", **_ENGINE, help="Memory for the queries; beyond it they use the disk."
     )] = "1GB"
     work: Annotated[Path | None, typer.Option(
         "--work", metavar="DIR", **_ENGINE,

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 def demo(
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="RUN", help="Keep the run here, or use the one that is there; else drop it."),
+        typer.Option(
+            "--out",
+            metavar="RUN",
+            help="Keep the run here, or use the one that is already there; by default it is not kept.",
+        ),
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Fewer, for a quicker look.")] = None,
 ) -> None:

@@ -43,7 +43,7 @@ def evaluate(
         bool, typer.Option("--intervals", help="Add 95 % bootstrap intervals, drawn over facts.")
     ] = False,
     breakdown: Annotated[
-        str, typer.Option("--breakdown", metavar="BY", help=f"Some of {', '.join(GROUPINGS)}, with commas between.")
+        str, typer.Option("--breakdown", metavar="BY", help=f"Some of {', '.join(GROUPINGS)}, separated by commas.")
     ] = "",
     other: Annotated[
         Path | None, typer.Option("--compare", metavar="RUN", help="Another run, compared question by question.")
@@ -61,7 +61,7 @@ def evaluate(
         bool, typer.Option("--without-duplicates", help="Leave out observed facts that equal an asked one.")
     ] = False,
     shuffle_literals: Annotated[
-        bool, typer.Option("--shuffle-literals", help="Deal the numbers that are read anew: do they help links?")
+        bool, typer.Option("--shuffle-literals", help="Shuffle the numbers that are read: do they help links?")
     ] = False,
     processes: Annotated[
         int, typer.Option("--processes", min=1, metavar="N", help="Ask in N processes, one per GPU with --device cuda.")

@@ -32,18 +32,19 @@ GraphOrRun: TypeAlias = Annotated[
     ),
 ]
 RunArgument: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run folder made by `hynt train`, or world: the one that comes with it.")
+    Path,
+    typer.Argument(metavar="RUN", help="A run folder made by `hynt train`, or world, the run that comes with hynt."),
 ]
 ScoringDevice: TypeAlias = Annotated[Device, typer.Option("--device", help="Where to score.")]
 TrainingDevice: TypeAlias = Annotated[Device, typer.Option("--device", help="Where to train.")]
 LevelOption: TypeAlias = Annotated[
-    float, typer.Option("--level", help="How sure intervals of numbers are: 0.5, 0.8, 0.9, 0.95 or 0.99.")
+    float, typer.Option("--level", help="The confidence level of intervals: 0.5, 0.8, 0.9, 0.95 or 0.99.")
 ]
 
 
 OnGraph: TypeAlias = Annotated[
     str | None,
-    typer.Option("--graph", metavar="GRAPH", help="Ask of this graph instead, where the model reads observed facts."),
+    typer.Option("--graph", metavar="GRAPH", help="Ask about this graph instead, if the model reads observed facts."),
 ]
 
 

@@ -102,7 +102,7 @@ def push(
     public: Annotated[bool, typer.Option("--public", help="Make a new repository on the hub public.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Give RUN away with a model card made from it. Weights are safetensors; nothing is a pickle."""
+    """Publish RUN with a model card made from it. Weights are safetensors; nothing is a pickle."""
     from hynt.front.publishing import push as give
 
     result = give(run, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, public=public)
@@ -133,7 +133,7 @@ def pull(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The run folder to make.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Take the run in SOURCE. Each file is checked by its hash first; files that no run has are passed over."""
+    """Fetch the run at SOURCE. The hash of each file is checked first; other files than those of a run are left out."""
     from hynt.front.publishing import pulled
 
     result = pulled(source, out)

@@ -35,7 +35,9 @@ def train(
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs.")] = None,
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes", min=0.01, max=1e6, help="Of training; without it, until validation stops improving."),
+        typer.Option(
+            "--minutes", min=0.01, max=1e6, help="How long to train; by default until validation stops improving."
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, max=LARGEST_SEED, help="The seed of everything random.")

@@ -40,7 +40,7 @@ def update(
         typer.Option("--corrections", metavar="FILE", help="Decisions downloaded from the page of doubtful facts."),
     ] = None,
     skip_known: Annotated[
-        bool, typer.Option("--skip-known", help="Pass over facts that the graph holds, instead of refusing them.")
+        bool, typer.Option("--skip-known", help="Skip facts that the graph already holds, instead of refusing them.")
     ] = False,
     format: Annotated[
         str, typer.Option("--format", "-f", metavar="F", help="The files' format, where the name does not say it.")

@@ -63,7 +63,7 @@ def stats(
     json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
-    """Count a graph: entities, relations, facts, qualifiers, and the numbers of each relation."""
+    """Count what a graph holds: entities, relations, facts, qualifiers, and the numbers of each relation."""
     from hynt.front.graphs import read_graph
     from hynt.graph.statistics import graph_statistics
 
