@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -72,6 +75,22 @@ def test_the_index_for_language_models_names_every_page():
     named = set(re.findall(r"\]\(([^)]+\.(?:md|ipynb))\)", text_of("docs/llms.txt")))
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*") if page.suffix in (".md", ".ipynb")}
     assert named == {page for page in pages if not re.match(r"decisions/\d", page)}
+
+
+def test_the_site_can_be_built_and_its_menu_is_in_reading_order(tmp_path):
+    """Strict: a link or an anchor that leads nowhere stops it."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    menu = home[home.index("md-nav--primary") :]
+    titles = [title.strip() for title in re.findall(r'<span class="md-ellipsis">(.*?)</span>', menu, flags=re.DOTALL)]
+    wanted = ["Home", "Start", "Your own data, in five minutes", "How-to", "Training", "Reference", "Background"]
+    wanted += ["Results", "HyNT against its paper", "Decisions"]
+    assert [title for title in dict.fromkeys(titles) if title in wanted] == wanted
+    assert "None" not in titles
+    assert "site.css" in home
 
 
 def words_of(page: Path) -> int:

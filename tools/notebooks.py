@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "start" / "notebooks"
-MENU = ("index.md", "start", "how-to", "reference", "background", "results", "decisions")
+MENU = FOLDER.parent.parent / "llms.txt"
+"""Names every page in the order in which one may read them; decisions follow."""
 RUNNING = re.compile(r"[^\n]*\r")
 """What a progress line overwrites."""
+TABLE_STYLE = re.compile(r"<style scoped>.*?</style>", re.DOTALL)
+"""Of pandas; tables of the pages look alike without it."""
 
 
 def run(path: Path) -> Any:
@@ -66,7 +69,8 @@ def _shown(output: dict[str, Any]) -> str:
     """HTML where there is some, else plain text."""
     data = output.get("data", {})
     if "text/html" in data:
-        html = "".join(data["text/html"]).strip()
+        html = TABLE_STYLE.sub("", "".join(data["text/html"])).strip()
+        html = re.sub(r'<table border="1" class="dataframe">', "<table>", html)
         return "\n".join(line for line in html.splitlines() if line.strip())  # a blank line would end the HTML
     text = "".join(data.get("text/plain", output.get("text", ""))).rstrip()
     return f"```text\n{text}\n```" if text else ""
@@ -83,18 +87,28 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_nav(nav: Any, config: Any, files: Any) -> Any:  # noqa: ARG001 - mkdocs passes them by name
-    """mkdocs: what a newcomer needs first, first."""
-    nav.items.sort(key=lambda item: MENU.index(_place(item)))
+    """mkdocs: what a newcomer needs first, first, in every section."""
+    links = re.findall(r"\]\(([^)]+?)(?:\.md|\.ipynb)\)", MENU.read_text(encoding="utf-8"))
+    _sort(nav.items, {link: at for at, link in enumerate(links)})
     for item in nav.items:
-        item.title = "How-to" if item.title == "How to" else item.title
+        if item.is_page:  # a page's own title is known when it is read
+            item.title = "Home"
+        elif item.title == "How to":
+            item.title = "How-to"
     return nav
 
 
-def _place(item: Any) -> str:
-    """The folder of a section, or the file of a page."""
+def _sort(items: list[Any], order: dict[str, int]) -> None:
+    for item in items:
+        if item.is_section:
+            _sort(item.children, order)
+    items.sort(key=lambda item: order.get(_first_page(item), len(order)))
+
+
+def _first_page(item: Any) -> str:
     while item.is_section:
         item = item.children[0]
-    return str(item.file.src_uri).split("/")[0]
+    return str(item.file.src_uri).removesuffix(".md")
 
 
 def main() -> None:
