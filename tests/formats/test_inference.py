@@ -14,6 +14,7 @@ KNOWN = {
     "facts.ttl": ("<http://x/a> <http://x/b> <http://x/c> .", "rdf"),
     "facts.nt.gz": ("", "rdf"),
     "facts.jsonl": ('{"head": "a", "relation": "r", "tail": "b"}', "jsonl"),
+    "broken.jsonl": ('{"head": "a", "relation": "r", "tail": "b', "jsonl"),
     "facts.json": ('{"P1_h": "a", "P1_t": "b", "N": 2}', "nary-json"),
     "gran.json": ('{"N": 2, "relation": "r", "subject": "a", "object": "b"}', "nary-json"),
     "apoc.json": ('{"type": "node", "id": "1", "labels": ["A"], "properties": {}}', "graph-json"),

@@ -13,11 +13,13 @@ import torch
 
 import hynt
 from hynt.asking import examples
+from hynt.asking.graph_updates import fitted_facts
 from hynt.asking.predictor import load
 from hynt.cli.application import run as invoke
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact import Fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.units.conversion import with_display
 from hynt.runs import journal
 from hynt.runs.journal import JOURNAL, LOCK, UPDATES, GraphChange, Journal
 from hynt.training.run import start, train
@@ -125,6 +127,36 @@ def test_what_does_not_fit_is_one_clear_error_and_changes_nothing(folder, run, g
     assert str(refusal.value).startswith(told)
     assert files(folder) == before
     assert hynt.load(folder, "cpu").version == 1
+
+
+@pytest.fixture
+def heights_in_cm(folder):
+    """The run's graph with heights that are kept in metres and shown in centimetres."""
+    graph = hynt.read_graph(folder)
+    relations = tuple(
+        one._replace(unit=with_display("m", "cm")) if one.name == "height" else one for one in graph.relations
+    )
+    return replace(graph, vocabulary=replace(graph.vocabulary, relations=relations))
+
+
+@pytest.mark.parametrize("written", [171, "171", "1,710"])
+def test_a_number_that_may_be_in_either_of_two_units_is_refused(heights_in_cm, written):
+    with pytest.raises(DataError) as refusal:
+        list(fitted_facts(heights_in_cm, [("Zoe", "height", written)]))
+    number = str(written).replace(",", "")
+    assert str(refusal.value) == (
+        f"fact 1, height: 'height' is shown in cm and kept in m, and {number} says neither. "
+        f"Write it with its unit: {number} cm, or {number} m."
+    )
+
+
+def test_a_number_that_says_its_unit_or_is_told_as_kept_is_taken(heights_in_cm):
+    given = [("Zoe", "height", one) for one in ("171 cm", "1.71 m", hynt.number(171, "cm"))]
+    assert [fact.tail.value for fact in fitted_facts(heights_in_cm, given)] == [1.71] * 3
+    (kept,) = fitted_facts(heights_in_cm, [("Zoe", "height", 1.71)], as_kept=True)  # what is to go, as it was exported
+    assert kept.tail.value == 1.71
+    (age,) = fitted_facts(heights_in_cm, [("Zoe", "knows", "person 1", [("year", 2001)])])
+    assert age.qualifiers[0].value.value == 2001  # without a unit there is nothing to doubt
 
 
 def test_known_facts_may_be_passed_over_and_a_key_counts_once(folder, run):
@@ -324,6 +356,9 @@ def test_entities_with_the_same_facts_are_said_to_be_alike(run):
         run.on(graph).with_facts(twins).predict("?", "knows", "person 1", candidates=[["Mo", "Jo", "person 5"]]).notes
     )
     assert any("cannot tell Jo and Mo apart" in note or "cannot tell Mo and Jo apart" in note for note in told)
+    more = run.on(graph).with_facts([*twins, ("Mo", "born in", "town 1")])  # as the note advises
+    told = more.predict("?", "knows", "person 1", candidates=[["Mo", "Jo", "person 5"]]).notes
+    assert not any("cannot tell" in note for note in told)
 
 
 def test_verbs_about_training_work_on_the_graph_of_training(run):
@@ -367,6 +402,19 @@ def test_an_update_that_is_refused_leaves_no_copy(folder, tmp_path, capsys):
     assert Journal(tmp_path / "copy").latest() == 1
     assert invoke([*words, str(tmp_path / "more.jsonl")]) == 2  # somebody's copy stays
     assert Journal(tmp_path / "copy").latest() == 1
+
+
+def test_what_may_have_been_overlooked_is_told_in_python_too(folder, tmp_path):
+    told: list[str] = []
+    given = [(f"person {i}", "shoe size", str(36 + i)) for i in range(9)]
+    run = hynt.load(folder, "cpu", told.append)
+    later = run.update(given, out=tmp_path / "copy")
+    (hint,) = [line for line in told if "shoe size" in line]
+    assert "--numeric" in hint
+    assert (later.path, later.version, run.version, Journal(folder).latest()) == (tmp_path / "copy", 1, 0, 0)
+    with pytest.raises(DataError, match="holds this already"):
+        run.update([("person 0", "born in", "town 0")], out=tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_an_update_takes_decisions_from_the_page(run, tmp_path):

@@ -105,6 +105,7 @@ def test_entities_that_cannot_be_told_apart_are_named_everywhere(updating, capsy
     question = {"head": "?", "relation": "knows", "tail": "person 9", "top": 50}
     notes = updating.post("/v1/predict", question, **BEARER).json["notes"]
     (alike,) = [note for note in notes if "apart by their facts: their order says nothing" in note]
+    assert alike.endswith("until a fact is added that one of them lacks")
     assert "Mo" in alike
     assert "Jo" in alike
     page = updating.get("/ask?head=%3F&relation=knows&tail=person+9&top=50", **BEARER).body.decode()
@@ -113,6 +114,7 @@ def test_entities_that_cannot_be_told_apart_are_named_everywhere(updating, capsy
     assert invoke(["predict", str(updating.run), *asked]) == 0
     assert alike in " ".join(capsys.readouterr().out.split())
     stale = [note for note in notes if "have changed since probabilities were fitted" in note]
+    assert stale
     assert all(note.endswith("training on from this run fits them anew") for note in stale)
 
 

@@ -21,7 +21,7 @@ from hynt.formats.values import shortened
 from hynt.graph.changes import encoded, unknown_facts
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.units.conversion import to_si
+from hynt.graph.units.conversion import display_of, to_si
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.runs import SCALING
 from hynt.runs.journal import GraphChange, Journal, Version
@@ -71,7 +71,7 @@ class GivenChange:
         gone = tuple(_named(graph, one) for one in self.remove_entities)
         graph = GraphChange(merged, gone).applied(graph)
         with _placed(self.remove):
-            away = tuple(fitted_facts(graph, self.remove))
+            away = tuple(fitted_facts(graph, self.remove, as_kept=True))
             after = GraphChange(removed=away).applied(graph)
         with _placed(self.facts):
             added = tuple(fitted_facts(graph, self.facts))
@@ -174,10 +174,11 @@ def _named(graph: KnowledgeGraph, name: str) -> str:
     return graph.vocabulary.entities[graph.names.entity(name)]
 
 
-def fitted_facts(graph: KnowledgeGraph, given: Iterable[Fact | Any]) -> Iterator[Fact]:
+def fitted_facts(graph: KnowledgeGraph, given: Iterable[Fact | Any], *, as_kept: bool = False) -> Iterator[Fact]:
     """Facts with the ids that the graph has for their names, and numbers in its units. A name that the graph does not
     have is a new entity or relation, whose values are numbers where they are written with a unit; a name that several
-    entities carry is refused, and so is a value of the wrong kind.
+    entities carry is refused, and so is a value of the wrong kind. A number without a unit is refused where people read
+    another one than the graph keeps, unless facts are told `as_kept`, in the graph's own.
     """
     from hynt.formats.from_python import as_fact
 
@@ -189,9 +190,9 @@ def fitted_facts(graph: KnowledgeGraph, given: Iterable[Fact | Any]) -> Iterator
             yield Fact(
                 _entity(graph, head),
                 relation if named is None else named.name,
-                _value(graph, relation, named, tail),
+                _value(graph, relation, named, tail, as_kept),
                 tuple(
-                    Qualifier(pair if known is None else known.name, _value(graph, pair, known, value))
+                    Qualifier(pair if known is None else known.name, _value(graph, pair, known, value, as_kept))
                     for pair, value in qualifiers
                     for known in [_relation(graph, pair)]
                 ),
@@ -233,8 +234,8 @@ def _relation(graph: KnowledgeGraph, name: str) -> Relation | None:
     return graph.relations[graph.names.relation(name)] if graph.names.relations_called(name) else None
 
 
-def _value(graph: KnowledgeGraph, name: str, relation: Relation | None, value: Value) -> Value:
-    from hynt.asking.written import number_for, number_with_unit
+def _value(graph: KnowledgeGraph, name: str, relation: Relation | None, value: Value, as_kept: bool) -> Value:
+    from hynt.asking.written import number_for, number_with_unit, says_unit
 
     if relation is None and isinstance(value, str) and not graph.names.has_entity(value):
         value = number_with_unit(value) or value
@@ -249,7 +250,15 @@ def _value(graph: KnowledgeGraph, name: str, relation: Relation | None, value: V
                 f"the relation {name!r} carries entities, and {value.literal} is a number.",
                 advice="Give an entity, or call the relation of numbers by another name.",
             )
-        return number_for(relation, value, name)
-    if relation is not None and relation.kind == "number":
-        return number_for(relation, value, name)  # "80 kg": the relation says that it is a number
-    return _entity(graph, value)
+    elif relation is None or relation.kind == "entity":
+        return _entity(graph, value)
+    found = number_for(relation, value, name)  # "80 kg": the relation says that it is a number
+    shown = display_of(relation.unit)
+    if shown and not (as_kept or says_unit(value)):  # once added, nothing would show which one was meant
+        raise UsageError(
+            f"{relation.label or relation.name!r} is shown in {shown} and kept in {relation.unit}, and "
+            f"{found.literal} says neither.",
+            where=name,
+            advice=f"Write it with its unit: {found.literal} {shown}, or {found.literal} {relation.unit}.",
+        )
+    return found

@@ -142,7 +142,8 @@ class AnswerBuilder:
         alike = _alike(answers) if Part.OBSERVED_FACTS in self.loaded.model.reads else None
         if alike is not None:
             notes.append(
-                f"the model cannot tell {alike[0]} and {alike[1]} apart by their facts: their order says nothing"
+                f"the model cannot tell {alike[0]} and {alike[1]} apart by their facts: their order says nothing, "
+                "until a fact is added that one of them lacks"
             )
         kind = KIND_NAMES[asked.kind]
         return Answers(asked.text, asked.place, kind, answers, count, fitted, tuple(notes), missing=missing)

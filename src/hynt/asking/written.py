@@ -80,6 +80,14 @@ def number_with_unit(written: str) -> Number | None:
     return None if unit is None else Number(parse_number(found[1]), found[1], unit.symbol)
 
 
+def says_unit(written: Number | str) -> bool:
+    """Whether a number, or a text that holds one, says the unit that it is in."""
+    if isinstance(written, Number):
+        return bool(written.unit)
+    found = _QUANTITY.fullmatch(_plain(written))
+    return found is not None and found[2] is not None
+
+
 def _plain(written: str) -> str:
     """Without what hynt itself puts into numbers for people: commas between thousands, and a real minus sign."""
     text = written.strip().replace("−", "-", 1)

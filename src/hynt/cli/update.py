@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt import leftovers
 from hynt.cli.options import RunArgument
 from hynt.cli.output import JsonFlag, deliver, print_table
 from hynt.errors import UsageError
@@ -66,11 +65,10 @@ def update(
     """
     from dataclasses import asdict
 
-    from hynt.asking.graph_updates import overlooked
     from hynt.front.run import Run
-    from hynt.runs.journal import Journal
 
-    opened = Run(run, "cpu")
+    notes: list[str] = []
+    opened = Run(run, "cpu", notes.append)
     if log:
         if facts or remove or remove_entities or merge or corrections or out:
             raise UsageError("a log changes nothing.", where="--log", advice="Ask for it by itself.")
@@ -80,38 +78,31 @@ def update(
         return
     if out is not None:
         check_new_folder(out, "--out")
-        opened, run = opened.save(out), out
         if not (facts or remove or remove_entities or merge or corrections):
-            copied = {"run": str(out), "changed": False, "version": opened.version}
-            deliver(
-                copied,
-                as_json=as_json,
-                save=None,
-                text=lambda console: console.print(f"Copied to {visible(str(out))}."),
-            )
+            copied = {"run": str(out), "changed": False, "version": opened.save(out).version}
+            text = f"Copied to {visible(str(out))}."
+            deliver(copied, as_json=as_json, save=None, text=lambda console: console.print(text))
             return
     before = opened.version
-    try:
-        later = opened.update(
-            facts,
-            remove=remove,
-            remove_entities=remove_entities or (),
-            merge=[] if merge is None else [merge],
-            corrections=corrections,
-            skip_known=skip_known,
-            format=format,
-            source=source,
-            key=key,
-        )
-    except BaseException:
-        if out is not None:  # an unchanged copy is not what was asked for
-            leftovers.remove(out)
-        raise
+    later = opened.update(
+        facts,
+        remove=remove,
+        remove_entities=remove_entities or (),
+        merge=[] if merge is None else [merge],
+        corrections=corrections,
+        skip_known=skip_known,
+        format=format,
+        source=source,
+        key=key,
+        out=out,
+    )
     listed = later.versions()
-    result = {"run": str(run), "changed": later.version > before, **(asdict(listed[-1]) if listed else {"version": 0})}
-    if facts is not None and result["changed"]:
-        journal = Journal(later.path)
-        result["notes"] = overlooked(journal.change(journal.versions()[later.version - 1]), opened.graph)
+    result = {
+        "run": str(out or run),
+        "changed": later.version > before,
+        **(asdict(listed[-1]) if listed else {"version": 0}),
+        "notes": notes,
+    }
     deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
 
 
@@ -124,7 +115,7 @@ def _print(console: Console, result: dict[str, Any]) -> None:
         f"{plural(result['new_entities'], 'new entity', 'new entities')}, {result['gone_entities']:,} gone; "
         f"{plural(result['facts'], 'fact')} now."
     )
-    for note in result.get("notes", ()):
+    for note in result["notes"]:
         console.print(f"note: {visible(note)}")
 
 

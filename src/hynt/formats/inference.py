@@ -106,7 +106,7 @@ def _fitting(path: Path) -> Iterator[str]:
     if not lines:
         return
     if lines[0].lstrip().startswith(("{", "[")):
-        yield from _fitting_json(lines)
+        yield from _fitting_json(lines, name)
     elif _is_header(lines[0]):
         cells = lines[0].split("\t")
         yield "tsv" if cells == ["head", "relation", "tail"] or _has_marks(lines) else "csv-edges"
@@ -114,12 +114,14 @@ def _fitting(path: Path) -> Iterator[str]:
         yield from _fitting_rows(lines)
 
 
-def _fitting_json(lines: list[str]) -> Iterator[str]:
+def _fitting_json(lines: list[str], name: str) -> Iterator[str]:
     try:
         record = json.loads(lines[0])
     except (ValueError, RecursionError):  # a document over several lines
         if re.search(r'"(nodes|vertices)"\s*:', "\n".join(lines)):
             yield "graph-json"
+        elif name.endswith(FORMATS["jsonl"].suffixes):
+            yield "jsonl"  # which says what is wrong with the line
         return
     if not isinstance(record, dict):
         return

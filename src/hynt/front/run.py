@@ -183,19 +183,22 @@ class Run(Evaluable, Completable, Publishable):
         format: str = "",  # noqa: A002 - the word users know it by
         source: str = "",
         key: str = "",
+        out: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Changes the graph of the run for good, without training: adds facts, removes facts, removes entities with all
         their facts, and merges the first of two entities into the second. Facts are tuples, or a file of any format
         that can be imported; `corrections` is a file of decisions from the page of doubtful facts. Either all of it
         becomes one new version, or nothing is changed. Returns the run at that version.
 
-        `source` tells the log where the facts come from; a second update with the same `key` changes nothing.
+        `source` tells the log where the facts come from; a second update with the same `key` changes nothing. With
+        `out` the run is copied to that folder first, and the copy changes: a refused update leaves none.
 
         >>> later = inductive.update([("Zoe", "knows", "person 1")], source="the registry")
         >>> later.version, "Zoe" in later.graph, later.versions()[-1].added
         (1, True, 1)
         """
-        from hynt.asking.graph_updates import GivenChange
+        from hynt import leftovers
+        from hynt.asking.graph_updates import GivenChange, overlooked
         from hynt.formats.corrections import read_corrections
         from hynt.models.contract import Part
         from hynt.models.registry import MODELS
@@ -221,8 +224,18 @@ class Run(Evaluable, Completable, Publishable):
             source or ", ".join(files),
             key,
         )
-        written, _ = change.written(self.path, lambda journal, version: journal.graph(self.saved.graph(), version))
-        return self._at(Journal(self.path).latest() if written is None else written.version)
+        changed = self if out is None else type(self)(self.save(out).path, self._device, self.note)
+        journal, graph = Journal(changed.path), changed.saved.graph
+        try:
+            written, after = change.written(changed.path, lambda journal, version: journal.graph(graph(), version))
+        except BaseException:
+            if out is not None:  # an unchanged copy is not what was asked for
+                leftovers.remove(changed.path)
+            raise
+        if written is not None and after is not None and facts is not None:
+            for hint in overlooked(journal.change(written), self.graph):
+                self.note(hint)
+        return changed._at(journal.latest() if written is None else written.version)
 
     def _at(self, version: int) -> Self:
         """The run at a version; weights that are loaded already are not read again."""
