@@ -111,9 +111,8 @@ def meant(context: Any, typed: Sequence[str]) -> str:
     """The command line that was meant, as far as it can be told; "" where it cannot. Words without an option are taken
     for the parts of a fact, in their order.
     """
-    arguments, options = [], []
-    for one in context.command.params:
-        (arguments if one.param_type_name == "argument" else options).append(one)
+    arguments = [one for one in context.command.params if one.param_type_name == "argument"]
+    options = [one for one in context.command.params if one.param_type_name != "argument"]
     typed = typed[len(context.command_path.split()) - 1 :]
     words = list(takewhile(lambda word: not word.startswith("-"), typed))
     rest, extra = list(typed[len(words) :]), words[len(arguments) :]

@@ -81,7 +81,8 @@ class SortedNumbers:
         end; the other way round where nothing is left.
         """
         cut = np.maximum(np.ceil((self.size - 1) * share), 1).astype(np.int64)
-        return self.value[self.start + np.stack([np.minimum(cut, self.size - 1), np.maximum(self.size - 1 - cut, 0)])]
+        ends = np.stack([np.minimum(cut, self.size - 1), np.maximum(self.size - 1 - cut, 0)])
+        return np.asarray(self.value[self.start + ends])
 
 
 def sorted_numbers(table: FactTable, relation_is_number: NDArray[np.bool_]) -> SortedNumbers:
