@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.asking.answering import task_of
-from hynt.asking.answers import Answers, NumberAnswer
+from hynt.asking.answers import NumberAnswer
 from hynt.asking.candidates import CandidateMask, candidate_mask
 from hynt.asking.columns import AskedFact
 from hynt.asking.predictor import LEVEL, Predictor
@@ -172,14 +172,18 @@ def explain_asked(
     if asked.kind != NUMBER_KIND and about is None:
         about = first_answer(predictor, asked, candidates, _finite_scores(predictor, predictor.loaded, questions[:1]))
     blind = without_folds(predictor.loaded, folds_of_answers(predictor, asked, about))
-    if blind is not predictor.loaded:
-        notes.append("the graph holds this answer: it is explained as the run judges it without that fact")
     scores = _finite_scores(predictor, blind, questions)
+    judged = ""
     if asked.kind == NUMBER_KIND:
-        explained, outcomes = None, number_changes(predictor, asked, answers, scores)
+        answer = answers[0]
+        assert isinstance(answer, NumberAnswer)
+        explained, (whole, outcomes) = None, number_changes(predictor, asked, answer, scores)
+        judged = f": {answer.text(whole)}"
     else:
         assert about is not None
         explained, outcomes = rank_changes(predictor, asked, candidates, about, scores)
+    if blind is not predictor.loaded:
+        notes.append(f"the graph holds this answer: it is explained as the run judges it without that fact{judged}")
     row = 0
     if asked.tried is not None and explained is not None:  # the row that has the number on this relation's scale
         identity = predictor.graph.vocabulary.relation_ids[explained.id]
@@ -304,21 +308,22 @@ class Outcome(NamedTuple):
     change_in_widths: float | None = None
 
 
-def number_changes(predictor: Predictor, asked: AskedFact, answers: Answers, scores: list[Floats]) -> list[Outcome]:
-    """What each changed question is answered with, from the scores of the whole one and then of all changed ones."""
+def number_changes(
+    predictor: Predictor, asked: AskedFact, answer: NumberAnswer, scores: list[Floats]
+) -> tuple[float, list[Outcome]]:
+    """The number that is explained, and what each changed question is answered with, from the scores of the whole one
+    and then of all changed ones.
+    """
     assert asked.relation is not None
     relation = np.full(len(scores), asked.relation, dtype=np.int64)
     with np.errstate(over="ignore"):
         said = predictor.loaded.scaling.unscale(relation, np.concatenate(scores))
     values = predictor.loaded.possible_numbers.nearest(relation, said).tolist()
-    answer = answers[0]
-    assert isinstance(answer, NumberAnswer)
     width = None if answer.interval is None else answer.interval[1] - answer.interval[0]
-    return [
-        Outcome(
-            value=value, value_change=value - values[0], change_in_widths=(value - values[0]) / width if width else None
-        )
-        for value in values[1:]
+    changes = [(value, value - values[0]) for value in values[1:]]
+    return values[0], [
+        Outcome(value=value, value_change=change, change_in_widths=change / width if width else None)
+        for value, change in changes
     ]
 
 

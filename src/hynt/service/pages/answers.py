@@ -156,8 +156,10 @@ def _changes(variants: list[tuple[str, AskedForm]], found: list[dict[str, Any]])
     return rows
 
 
-async def _why(served: ServedRun, form: AskedForm) -> list[dict[str, Any]] | str:
-    """What the answer becomes without each part of the question, what mattered most first; or why that is not told."""
+async def _why(served: ServedRun, form: AskedForm) -> dict[str, Any] | str:
+    """What the answer becomes without each part of the question, what mattered most first, and what is to be known of
+    it; or why that is not told.
+    """
     try:
         found = await served.explain(form.filled.question)
     except HttpProblem as problem:
@@ -179,7 +181,8 @@ async def _why(served: ServedRun, form: AskedForm) -> list[dict[str, Any]] | str
                 "attention": attention,
             }
         )
-    return rows
+    notes = [note for note in found["notes"] if note.startswith("the graph holds this answer")]
+    return {"rows": rows, "notes": notes}
 
 
 def _change_text(change: float, found: Mapping[str, Any], *, is_number: bool) -> str:
