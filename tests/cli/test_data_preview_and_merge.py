@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import hynt as hynt_in_python
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact import Fact, Number
 from hynt.graph.storage import load_graph, save_graph
@@ -70,6 +71,22 @@ def test_graphs_are_merged_and_the_first_keeps_its_splits(hynt, graphs):
     }
     assert {entity.name: entity.label for entity in both.entities} == {"a": "Aachen", "b": "", "c": "", "d": "Dover"}
     assert both.name == "towns"
+    same = hynt_in_python.import_graph([graphs / "first", graphs / "second"], mixed_relations="split")
+    assert {name: set(same.facts(name)) for name in same.splits} == {
+        name: set(both.facts(name)) for name in both.splits
+    }
+
+
+def test_what_is_made_of_saved_graphs_has_their_licences(hynt, tmp_path):
+    for name, licence in (("first", "CC0-1.0"), ("second", "CC-BY-4.0"), ("third", "CC0-1.0")):
+        (tmp_path / "facts.tsv").write_text(f"head\trelation\ttail\n{name}\tnear\tb\n")
+        place = tmp_path / name
+        assert hynt("data", "import", tmp_path / "facts.tsv", "--out", place, "--licence", licence).code == 0
+    places = [tmp_path / name for name in ("first", "second", "third")]
+    assert hynt("data", "merge", *places, "--out", tmp_path / "all").code == 0
+    assert load_graph(tmp_path / "all").manifest.licence == "CC0-1.0 and CC-BY-4.0"
+    assert hynt_in_python.import_graph(tmp_path / "second").manifest.licence == "CC-BY-4.0"
+    assert hynt_in_python.import_graph(tmp_path / "second", licence="ours").manifest.licence == "ours"
 
 
 def test_merged_graphs_can_be_split_anew(hynt, graphs):

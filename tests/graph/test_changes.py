@@ -50,6 +50,14 @@ def test_it_follows_names_content_and_seed_alone():
     assert sorted(facts(other.asked, "test")) == sorted(facts(HELD.asked, "test"))
 
 
+def test_both_graphs_are_saved_in_one_folder(tmp_path):
+    HELD.save(tmp_path / "held")
+    for name in ("training", "asked"):
+        assert hynt.read_graph(tmp_path / "held" / name) == getattr(HELD, name)
+    with pytest.raises(hynt.DataError, match="already exists"):
+        HELD.save(tmp_path / "held")
+
+
 def test_shares_that_make_no_sense_are_refused():
     with pytest.raises(UsageError, match="inductive: 1 is not a share"):
         GRAPH.hold_out(1.0)

@@ -36,9 +36,9 @@ from hynt.formats.values import written_numbers
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
 from hynt.graph.encoding import MixedRelations
 from hynt.graph.fact import Fact, Value
-from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
+from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.splitting import ADDED
-from hynt.graph.storage import check_target, save_assembly
+from hynt.graph.storage import check_target, is_graph, save_assembly
 from hynt.graph.vocabulary import Entity
 from hynt.progress import SILENT, Progress
 
@@ -335,11 +335,12 @@ class _Import:
         if options.published:
             found = differences(published(options.published)[1], counts_of(assembly))
             importing["published"] = {"name": options.published, "differences": found}
+        licences = (read_manifest(source.path).licence for source in self.sources if is_graph(source.path))
         return Manifest(
             name=options.name or title_of(first.path, first.format),
             source=options.source or ", ".join(source.path.name for source in self.sources),
             format=", ".join(dict.fromkeys(source.format.name for source in self.sources)),
-            licence=options.licence,
+            licence=options.licence or " and ".join(dict.fromkeys(filter(None, licences))),
             importing=importing,
         )
 

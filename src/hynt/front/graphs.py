@@ -53,7 +53,7 @@ def import_graph(
 ) -> KnowledgeGraph:
     """Reads facts from a file or a folder of files, in one of the formats that `hynt.list_formats` lists; with `out`
     the graph is also saved there. Of several sources the first that has splits keeps them, and the facts of the others
-    join train.
+    join train; saved graphs are sources too, as for `hynt data merge`.
 
     Without `format`, file names and first lines decide, where they leave no doubt. A record that cannot be kept is a
     `DataError` with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split

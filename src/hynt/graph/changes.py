@@ -10,14 +10,17 @@ graph would be another one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from hynt.errors import DataError, RecordProblem, UsageError
+from hynt.files import new_folder
 from hynt.graph.columns import ChunkStore
 from hynt.graph.content_hash import Hashes, distinct, mixed, name_hashes, repeats
 from hynt.graph.encoding import FactEncoder, describe
@@ -268,6 +271,12 @@ class HeldOutEntities(NamedTuple):
     training: KnowledgeGraph  # with the splits it had; no fact names a held-out entity
     asked: KnowledgeGraph  # train: what is observed; valid and test: facts of held-out entities
     entities: tuple[str, ...]  # those held out
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Saves both in a new folder, as `training` and `asked`."""
+        with new_folder(Path(folder)) as staging:
+            self.training.save(staging / "training")
+            self.asked.save(staging / "asked")
 
 
 def hold_out(graph: KnowledgeGraph, share: float, seed: int = 0, observed: float = 0.7) -> HeldOutEntities:

@@ -12,7 +12,7 @@ import typer
 from hynt.cli.options import GraphArgument
 from hynt.cli.output import JsonFlag, deliver
 from hynt.errors import UsageError
-from hynt.files import check_new_folder, new_folder
+from hynt.files import check_new_folder
 from hynt.progress import visible
 from hynt.runs import LARGEST_SEED
 
@@ -37,9 +37,7 @@ def split(
 
     check_new_folder(out, "--out")
     held = load_graph(graph).hold_out(inductive, seed=seed, observed=observed)
-    with new_folder(out) as staging:
-        for name, made in (("training", held.training), ("asked", held.asked)):
-            made.save(staging / name)
+    held.save(out)
     sizes = {
         name: {split: len(table) for split, table in made.splits.items()}
         for name, made in (("training", held.training), ("asked", held.asked))

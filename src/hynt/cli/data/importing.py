@@ -161,10 +161,8 @@ def merge(
     check_save(save)
     check_new_folder(out, "--out")
     folders = [graph_folder(graph) for graph in graphs]
-    held = [read_manifest(folder) for folder in folders]
-    licences = " and ".join(dict.fromkeys(manifest.licence for manifest in held if manifest.licence))
     wanted = import_options(
-        split=split, seed=seed, name=name or held[0].name, licence=licences, units="keep", mixed_relations="split"
+        split=split, seed=seed, name=name or read_manifest(folders[0]).name, units="keep", mixed_relations="split"
     )
     with interruptible(), ShownProgress() as progress:
         done = import_graph(folders, "parquet", out, wanted, overwrite=overwrite, progress=progress)
