@@ -163,8 +163,9 @@ def suited_to_logarithms(vocabulary: Vocabulary, table: FactTable, others: Seque
     for other in others:
         more = sorted_numbers(other, vocabulary.relation_is_number)
         fits &= ~np.isin(numbers.present, more.present[more.value[more.start] <= 0])
-    (low, high), (least, most) = numbers.without_ends(0.05), numbers.without_ends(0.01)
-    wide = (high / WIDE > low) | ((most / WIDE > least) & _is_long_tailed(numbers))
+    least, most = numbers.without_ends(0.01)
+    wide = numbers.quantile(0.95) / WIDE > numbers.quantile(0.05)
+    wide |= (most / WIDE > least) & _is_long_tailed(numbers)
     return tuple(
         relation.name
         for relation, is_wide, is_fit in zip(
@@ -432,25 +433,3 @@ class PossibleNumbers:
         low, high = np.where(above, np.maximum(low, 0.0), low), np.where(above, np.maximum(high, 0.0), high)
         below = np.where(self.of_hundred[relation], 100.0, np.inf)
         return np.minimum(low, below), np.minimum(high, below)
-
-
-def values_over_time(graph: KnowledgeGraph, split: str) -> Ids:
-    """(n,) head and relation in one number, for each date at which a split has a number of the two. A fact with another
-    number beside its date, such as an isotope's mass number, is of no time.
-    """
-    table, is_number = graph.split(split), graph.vocabulary.relation_is_number
-    is_date = np.array([relation.unit == DATE_UNIT for relation in graph.relations], dtype=np.bool_)
-    owner, count = table.qualifier_owner(), len(table)
-    numbers, dates = (
-        np.bincount(owner[kind[table.qualifier_relation]], minlength=count) for kind in (is_number, is_date)
-    )
-    when, dated = np.full(count, -np.inf), is_date[table.qualifier_relation]
-    np.maximum.at(when, owner[dated], table.qualifier_number[dated])
-    rows = np.flatnonzero(is_number[table.relation] & (dates > 0) & (dates == numbers))
-    date = when[rows]
-    couple = table.head[rows] * np.int64(graph.vocabulary.relation_count) + table.relation[rows]
-    order = np.lexsort((date, couple))  # many values of one date are no movement
-    couple, date = couple[order], date[order]
-    again = (np.diff(couple) == 0) & (np.diff(date) == 0)
-    found: Ids = couple[np.append(True, ~again)[: len(couple)]]
-    return found

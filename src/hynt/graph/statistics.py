@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from hynt.graph.changes import seen_triplets
 from hynt.graph.content_hash import repeats
+from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import NumberSummary, suited_to_logarithms, summarise_numbers, tried_on_both
 from hynt.graph.splitting import Leak, find_leakage, missing_from_train
+from hynt.graph.vocabulary import Ids
 
 _LONGEST_HISTOGRAM = 20
 
@@ -213,3 +215,25 @@ def _histogram(counts: NDArray[np.int64]) -> dict[str, int]:
     return {
         f"{size}+" if size == _LONGEST_HISTOGRAM else str(size): facts for size, facts in enumerate(capped) if facts
     }
+
+
+def values_over_time(graph: KnowledgeGraph, split: str) -> Ids:
+    """(n,) head and relation in one number, for each date at which a split has a number of the two. A fact with another
+    number beside its date, such as an isotope's mass number, is of no time.
+    """
+    table, is_number = graph.split(split), graph.vocabulary.relation_is_number
+    is_date = np.array([relation.unit == DATE_UNIT for relation in graph.relations], dtype=np.bool_)
+    owner, count = table.qualifier_owner(), len(table)
+    numbers, dates = (
+        np.bincount(owner[kind[table.qualifier_relation]], minlength=count) for kind in (is_number, is_date)
+    )
+    when, dated = np.full(count, -np.inf), is_date[table.qualifier_relation]
+    np.maximum.at(when, owner[dated], table.qualifier_number[dated])
+    rows = np.flatnonzero(is_number[table.relation] & (dates > 0) & (dates == numbers))
+    date = when[rows]
+    couple = table.head[rows] * np.int64(graph.vocabulary.relation_count) + table.relation[rows]
+    order = np.lexsort((date, couple))  # many values of one date are no movement
+    couple, date = couple[order], date[order]
+    again = (np.diff(couple) == 0) & (np.diff(date) == 0)
+    found: Ids = couple[np.append(True, ~again)[: len(couple)]]
+    return found

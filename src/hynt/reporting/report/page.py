@@ -23,8 +23,8 @@ from hynt.config import flat, to_mapping
 from hynt.errors import DataError, UsageError
 from hynt.files import read_json
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import values_over_time
 from hynt.graph.sentences import format_difference
+from hynt.graph.statistics import values_over_time
 from hynt.markup import Content, Markup, definitions, element, figure, folded, joined, legend, section
 from hynt.reporting.charts_svg import curve_chart
 from hynt.reporting.report.graph import entity_to_draw, graph_section, neighbourhood_section

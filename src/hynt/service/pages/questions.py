@@ -18,8 +18,8 @@ import numpy as np
 from hynt.graph.fact import DATE_UNIT, Fact, Number
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import values_over_time
 from hynt.graph.sentences import Sentences, format_moment
+from hynt.graph.statistics import values_over_time
 
 BLANK = "?"
 TOPS = (10, 25, 50, 100)
