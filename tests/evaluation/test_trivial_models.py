@@ -252,7 +252,10 @@ def by_hand(facts, entities, known, side):
     return [math.log1p(score / 1e-3) / math.log(1e3) for score in scores]
 
 
-def test_shared_facts_equal_rules_by_hand(train):
+@pytest.mark.parametrize("times", [1, 2])  # a fact that stands there twice says no more
+def test_shared_facts_equal_rules_by_hand(times):
+    table = table_of(TRAIN * times)
+    train = FactTensors.from_table(table, VOCABULARY, NumberScaling.fit([table], VOCABULARY))
     model = SharedFacts.build(train.sizes, train, TrivialSettings())
     tails = model.score(model.read(asked(train, [0, 4], [2, 2], capacity=1)), Entities())
     heads = model.score(model.read(asked(train, [1, 3, 7], [0, 0, 0], capacity=1)), Entities())
@@ -265,9 +268,10 @@ def test_shared_facts_equal_rules_by_hand(train):
     assert torch.equal(part, tails[:, 2:5])
 
 
-def test_two_steps_equal_paths_by_hand():
+@pytest.mark.parametrize("times", [1, 2])
+def test_two_steps_equal_paths_by_hand(times):
     facts = [(0, KNOWS, 1, []), (1, KNOWS, 2, []), (0, KNOWS, 2, []), (3, KNOWS, 4, []), (4, KNOWS, 5, [])]
-    table = table_of(facts)
+    table = table_of(facts * times)
     train = FactTensors.from_table(table, VOCABULARY, NumberScaling.fit([table], VOCABULARY))
     steps = {(head, (relation, "tail"), tail) for head, relation, tail, _ in facts}
     steps |= {(tail, (relation, "head"), head) for head, (relation, _), tail in steps}

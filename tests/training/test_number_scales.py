@@ -87,6 +87,12 @@ def test_one_wrong_number_at_either_end_makes_no_relation_wide(wrong):
     assert scales(rivers(wrong=wrong)) == (FLOW,)
 
 
+def test_a_few_numbers_that_lie_far_apart_are_wide():
+    """Eight towns: of so few the outermost count as well."""
+    towns = [1_200, 3_900, 9_000, 21_000, 43_000, 90_000, 134_000, 440_000]
+    assert scales(graph_from_facts({"train": [(f"t{at}", "inhabitants", one) for at, one in enumerate(towns)]}))
+
+
 def test_a_wide_relation_that_leans_to_its_greatest_stays_linear():
     """Boiling points: most are high, a few gases lie far below. Logarithms would make much of these few."""
     chance = random.Random(4)
@@ -170,6 +176,7 @@ def test_a_log_scale_stays_where_answers_are_far_closer_with_it():
     found = scales(replace(world, vocabulary=replace(world.vocabulary, relations=relations)))
     assert "carbon dioxide emissions" in found
     assert "isotopic abundance" not in found  # worse by both
+    assert "electricity generation share" not in found  # RMSE 18 % worse, factors off 9 % better
 
 
 def test_a_run_from_before_goes_on_as_it_began():

@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from hynt.errors import UsageError
+from hynt.evaluation.evaluator import Evaluator
 from hynt.formats.from_python import graph_from_facts
 from hynt.runs.opening import new_model
 from hynt.runs.training_data import fit_scaling, training_data
+from hynt.training import validating
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
-from hynt.training.validating import SampledEvaluator, check_metric, validation_for
+from hynt.training.validating import NumbersOf, SampledEvaluator, check_metric, validation_for
 from tests.training.small_graph import small_graph, tiny_settings
 
 
@@ -38,6 +40,29 @@ def test_another_seed_draws_other_facts_of_the_same_number():
     assert [int(one.sum()) for one in drawn] == [4, 4, 4]
     assert np.array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
+
+
+def test_scales_are_chosen_by_a_sample_in_which_rare_relations_stay_whole(monkeypatch):
+    facts = {"train": [("a", "height", 1.0), ("a", "weight", 2.0), ("a", "age", 3.0)], "valid": []}
+    for relation, count in (("height", 50), ("weight", 7), ("age", 20)):
+        facts["valid"] += [("a", relation, 1 + index / 50) for index in range(count)]
+    graph = graph_from_facts(facts, name="people")
+    ids = np.array([graph.vocabulary.relation_ids[name] for name in ("height", "weight")])
+    settings = tiny_settings()
+    data = training_data(graph, settings, fit_scaling(graph, settings), torch.device("cpu"))
+    model = new_model(settings, data, torch.device("cpu"))
+
+    def asked():
+        found = NumbersOf.of(Evaluator(graph, data.scaling, "valid"), ids).evaluate(model)
+        assert set(found.per_question) == {"number"}
+        numbers = found.per_question["number"]
+        return [sorted(numbers.truth[numbers.relation == one].tolist()) for one in ids.tolist()]
+
+    assert [len(one) for one in asked()] == [50, 7]
+    monkeypatch.setattr(validating, "MOST_NUMBERS", 20)
+    assert [len(one) for one in asked()] == [13, 7]
+    assert asked() == asked()
+    assert max(asked()[0]) > 1.3  # not the first of the file
 
 
 def _graph(*valid):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -123,9 +123,7 @@ class SampledEvaluator(Evaluator):
     @classmethod
     def of(cls, evaluator: Evaluator, facts_asked: int) -> SampledEvaluator:
         """The same evaluator, asking about so many facts."""
-        return cls(
-            **{field.name: getattr(evaluator, field.name) for field in fields(evaluator)}, facts_asked=facts_asked
-        )
+        return cls(**{one.name: getattr(evaluator, one.name) for one in fields(evaluator)}, facts_asked=facts_asked)
 
     @cached_property
     def _is_asked(self) -> NDArray[np.bool_]:
@@ -139,6 +137,35 @@ class SampledEvaluator(Evaluator):
     def _answerable(self, model: Model, task: TaskName) -> NDArray[np.int64]:
         chosen = super()._answerable(model, task)
         return chosen[self._is_asked[self.questions.row[chosen]]]
+
+
+MOST_NUMBERS = 10_000
+"""Numbers that scales and means are chosen by: a few hundred of a relation say as much as thousands."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersOf(Evaluator):
+    """Asks for numbers of some relations; where there are more than `MOST_NUMBERS`, for about as many of each, the same
+    whatever the seed of the run.
+    """
+
+    relations: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @classmethod
+    def of(cls, evaluator: Evaluator, relations: Ids) -> NumbersOf:
+        """The same evaluator, asking for no more than these."""
+        same = {one.name: getattr(evaluator, one.name) for one in fields(Evaluator)}
+        return cls(**{**same, "tasks": ("number",)}, relations=relations)
+
+    def _answerable(self, model: Model, task: TaskName) -> Ids:
+        chosen = super()._answerable(model, task)
+        chosen = chosen[np.isin(self.questions.relation[chosen], self.relations)]
+        chosen = np.random.default_rng(0).permutation(chosen) if len(chosen) > MOST_NUMBERS else chosen
+        relation = self.questions.relation[chosen]
+        order = np.argsort(relation, kind="stable")
+        _, start, count = np.unique(relation[order], return_index=True, return_counts=True)
+        turn = np.arange(len(chosen)) - np.repeat(start, count)  # of each relation the first, then the second of each
+        return np.sort(chosen[order[np.argsort(turn, kind="stable")[:MOST_NUMBERS]]])
 
 
 def evaluator_of(
@@ -157,7 +184,8 @@ def evaluator_of(
 
 def fitted_means(settings: RunSettings, evaluator: Evaluator, model: Model) -> Expectation:
     """The means of numbers on log scales, as the validation split has them beside the model's answers."""
-    graph, numbers = evaluator.graph, evaluator.evaluate(model).per_question.get("number")
+    graph, logs = evaluator.graph, np.flatnonzero(evaluator.scaling.is_log)
+    numbers = NumbersOf.of(evaluator, logs).evaluate(model).per_question.get("number")
     if not isinstance(numbers, NumberQuestions):
         return Expectation.unchanged(graph.vocabulary.relation_count)
     return fit_expectation(numbers, evaluator.scaling, training_table(graph, settings), graph.vocabulary)
@@ -201,8 +229,8 @@ def worth_a_log_scale(names: Sequence[str], graph: KnowledgeGraph, learned: Fact
     """Of these relations, which a log scale may suit, all but those that it makes worse.
 
     Nothing is trained: a regression that is made at once is fitted on either scale. A relation stays linear where on
-    the validation split the squared errors of its log scale are worse by more than 2 %, and factors off are not better
-    by more. Declared scales are not doubted.
+    the validation split the RMSE of its log scale is worse by more than 2 %, and by more than logarithms of factors off
+    are better. Declared scales are not doubted.
     """
     ids, valid = graph.vocabulary.relation_ids, graph.splits["valid"]
     doubted = np.array(tried_on_both(graph, names), dtype=np.int64)
@@ -211,7 +239,8 @@ def worth_a_log_scale(names: Sequence[str], graph: KnowledgeGraph, learned: Fact
     about = replace(graph, splits={**graph.splits, "valid": valid.where(np.isin(valid.relation, doubted))})
     squared, factor = _number_marks(about, learned, doubted, names)
     linear_squared, linear_factor = _number_marks(about, learned, doubted, ())
-    stays = doubted[(squared > WORSE**2 * linear_squared) & (linear_factor <= WORSE * factor)].tolist()
+    is_worse = squared * factor**2 > linear_squared * linear_factor**2
+    stays = doubted[(squared > WORSE**2 * linear_squared) & is_worse].tolist()
     return tuple(name for name in names if ids[name] not in stays)
 
 
@@ -224,8 +253,8 @@ def _number_marks(
     device, vocabulary = torch.device("cpu"), graph.vocabulary
     scaling = NumberScaling.fit([learned], vocabulary, on_log)
     model = statistic("number-regression", FactTensors.from_table(learned, vocabulary, scaling, device))
-    found = Evaluator(graph, scaling, "valid", device=device, tasks=("number",)).evaluate(cast(Model, model))
-    numbers = found.per_question["number"]
+    evaluator = NumbersOf.of(Evaluator(graph, scaling, "valid", device=device), relations)
+    numbers = evaluator.evaluate(cast(Model, model)).per_question["number"]
     assert isinstance(numbers, NumberQuestions)
     # Means are fitted on either scale, or the log scale would win by that alone.
     both = replace(scaling, is_log=np.isin(np.arange(vocabulary.relation_count), relations))
