@@ -101,6 +101,27 @@ def test_a_model_that_knows_nothing_is_no_worse_than_the_best_trivial_row(seed):
     assert_no_worse(marks(test, combined([model], data.facts, weights)), references)
 
 
+def test_of_very_many_candidates_fewer_questions_are_asked(monkeypatch):
+    graph = lopsided_graph(0, people=400)
+    model, data = made(graph)
+    valid, asked = Evaluator(graph, data.scaling, "valid"), {}
+
+    def kept(questions, able, trained):
+        asked[questions.features.shape[1] > 1].append(len(questions.relation))
+        return GroupWeights((1.0, *(0.0 for _ in able[1:])), {})
+
+    monkeypatch.setattr(combining, "fit_ranks", kept)
+    monkeypatch.setattr(combining, "fit_numbers", kept)
+    for most in (10**9, 30 * graph.vocabulary.entity_count):
+        asked.update({True: [], False: []})
+        monkeypatch.setattr(combining, "MOST_SCORES", most)
+        monkeypatch.setattr(combining, "FEW_QUESTIONS", 20)
+        fitted(["hynt"], [model], data.facts, valid)
+        assert max(asked[False]) > 100  # numbers have no candidates, and relations few
+        assert max(asked[True][3:]) > 100
+        assert (asked[True][:3] == [30, 30, 30]) == (most != 10**9)
+
+
 def test_a_member_that_knows_the_answer_gets_the_weight():
     """Of two members with the same kind of scores, the one that is right counts, and noise beside it does not hurt."""
     graph = lopsided_graph(2)

@@ -44,8 +44,10 @@ from hynt.models.contract import (
 from hynt.models.training_statistics import number_ranges
 from hynt.models.trivial import FORMER, STATISTICS, statistic
 
-QUESTIONS = 4_000
-"""Asked at most for each capability; more change the weights in the third place."""
+QUESTIONS, FEW_QUESTIONS, MOST_SCORES = 4_000, 1_000, 200_000_000
+"""Questions of each capability; more change the weights in the third place. Fewer, down to the second, where so many
+questions with all their candidates are more than the third.
+"""
 HIGHEST, AT_RANDOM = 64, 64
 """Candidates kept: the highest of each member, and some of the rest."""
 
@@ -95,11 +97,12 @@ def _asked(
     if not len(chosen):
         return None
     chance = np.random.default_rng(derived_seed(seed, "combination", task, position))
-    if len(chosen) > QUESTIONS:
-        chosen = np.sort(chance.choice(chosen, QUESTIONS, replace=False))
+    count = 1 if task == "number" else _candidates(evaluator, task)
+    most = min(QUESTIONS, max(FEW_QUESTIONS, MOST_SCORES // count))
+    if len(chosen) > most:
+        chosen = np.sort(chance.choice(chosen, most, replace=False))
     parts = evaluator.questions.take(chosen)
     qualifiers = evaluator.graph.split(evaluator.split).qualifier_counts()[parts.row]
-    count = 1 if task == "number" else _candidates(evaluator, task)
     rows = max(1, min(ROWS_ON_CPU, SCORES_AT_ONCE // (count * len(able))))
     tiling = Tiling.of(qualifiers, evaluator.device, rows)
     gather = _number_features if task == "number" else _rank_features(evaluator, task, chosen, parts, tiling, chance)
