@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LONGEST_LINE = 16 * 2**20
@@ -43,12 +43,31 @@ SMALL_DOCUMENT = 32 * 2**10
 """Bytes of RDF that no nesting and no prefix can make large: read without a process of its own."""
 
 MODEL_MEMORY = 2**30
-"""Bytes that a model of a saved run may take in one piece, beyond what the file of its weights accounts for."""
+"""Bytes that a model of a saved run may take beyond what the file of its weights accounts for."""
+
+MOST_COUNTED = 10**9
+"""What a setting that counts something may say where it has no maximum of its own: epochs, facts of a step, layers."""
+
+MOST_TENSORS = 4_000
+"""Tensors of a model that is to be trained: two hundred layers have fewer."""
 
 
 def is_out_of_proportion(made: int, taken: int) -> bool:
     """Whether so many bytes, made of so many, are those of a bomb."""
     return made > WATCHED_OUTPUT and made > MOST_EXPANSION * taken
+
+
+def memory_here() -> int:
+    """Bytes that this process can have at most; where nobody can tell, more than there are."""
+    if sys.platform == "win32":
+        return sys.maxsize
+    import resource
+
+    bounds = [resource.getrlimit(which)[0] for which in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
+    with suppress(OSError, ValueError):  # of a container
+        bounds.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([machine, *(bound for bound in bounds if bound != resource.RLIM_INFINITY)])
 
 
 @contextmanager

@@ -260,7 +260,7 @@ def test_steps_of_an_epoch_that_has_its_own_are_refused_before_training(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("model", "advice"), [("hynt", "batch_size=512"), ("hynt-inductive", "model.observed_share=0.1")]
+    ("model", "advice"), [("hynt", "batch_size=4"), ("hynt-inductive", "model.observed_share=0.1")]
 )
 def test_a_step_that_does_not_fit_says_what_makes_it_smaller(tmp_path, monkeypatch, model, advice):
     def full(*arguments, **options):

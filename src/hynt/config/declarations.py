@@ -24,6 +24,7 @@ from typing import (
 )
 
 from hynt.errors import UsageError
+from hynt.limits import MOST_COUNTED
 from hynt.names import advice_on
 
 
@@ -171,7 +172,10 @@ def to_mapping(config: Any) -> dict[str, Any]:
 
 
 def converted(annotation: Any, value: Any, path: str) -> Any:
-    """A plain value as the declared type says, or a `UsageError` that names the path, what was expected and found."""
+    """A plain value as the declared type says, or a `UsageError` that names the path, what was expected and found.
+
+    What counts something, and has no maximum of its own, may not count without end.
+    """
     shape = shape_of(annotation)
     if value is None and shape.optional:
         return None
@@ -179,6 +183,8 @@ def converted(annotation: Any, value: Any, path: str) -> Any:
     for constraint in shape.constraints:
         if not constraint.admits(result):
             raise UsageError(f"must be {constraint}, but is {value!r}", where=path)
+        if type(result) is int and result > MOST_COUNTED and getattr(constraint, "maximum", None) is None:
+            raise UsageError(f"must be at most {MOST_COUNTED:,}, but is {result:,}", where=path)
     return result
 
 

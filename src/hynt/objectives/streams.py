@@ -66,7 +66,7 @@ class ItemStream(ABC):
     parts: ClassVar[tuple[str, ...]]  # names of the parts of the loss
     can_be_shared: ClassVar[bool] = False  # whether processes can divide its steps among them
     can_sample: ClassVar[bool] = False  # whether its loss can do with some of very many entities
-    saves_memory: ClassVar[str] = "batch_size=512"  # a setting with which a step needs less
+    saves_memory: ClassVar[str] = ""  # a setting with which a step needs less, if not a smaller batch
     draws_steps: ClassVar[bool] = False  # whether each step is drawn anew, so that an epoch may have any number of them
     item_count: int  # how many facts or questions an epoch has
     part: Share = Share()  # what this process does of each step

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hynt.batches.fact_tensors import FactTensors
-from hynt.errors import DataError, UsageError
-from hynt.limits import MODEL_MEMORY
+from hynt.batches.fact_tensors import FactTensors, distinct_literals
+from hynt.batches.number_scaling import NumberScaling
+from hynt.errors import DataError, HyntError, UsageError
+from hynt.graph.fact_table import FactTable
+from hynt.graph.vocabulary import Vocabulary
+from hynt.limits import MODEL_MEMORY, MOST_TENSORS, memory_here
 from hynt.models.registry import MODELS, build, offered_models
 from hynt.runs import CONFIG
 from hynt.runs.settings import RunSettings, settings_class
@@ -93,18 +97,17 @@ def no_larger_than(weights: Path) -> Iterator[None]:
             tensors = len(file.keys())
     except (SafetensorError, OSError, ValueError) as problem:
         raise DataError(f"the tensors cannot be read: {problem}.", where=str(weights)) from None
-    most, seen = 2 * tensors + _SPARE_TENSORS, 0
 
-    def count(module: nn.Module, name: str, parameter: Tensor) -> None:
-        nonlocal seen
-        del module, name, parameter
-        seen += 1
-        if seen > most:
-            raise _out_of_proportion(weights, f"more than {most:,} tensors", f"{tensors:,}")
+    def refusal(asked: str, *, of_tensors: bool) -> HyntError:
+        there = f"{tensors:,}" if of_tensors else f"{size:,} bytes"
+        return DataError(
+            f"the settings ask for {asked}, and the weights have {there}: they are not of this run.",
+            where=str(weights.parent / CONFIG),
+            advice="Get the run again from where it came, or ask whoever made it.",
+        )
 
-    hook = register_module_parameter_registration_hook(count)
     try:
-        with _Allocations(weights, MODEL_MEMORY + 8 * size):
+        with _Bounded(2 * tensors + _SPARE_TENSORS, MODEL_MEMORY + 8 * size, refusal):
             yield
     except torch.OutOfMemoryError:
         raise
@@ -114,21 +117,79 @@ def no_larger_than(weights: Path) -> Iterator[None]:
             where=str(weights.parent / CONFIG),
             advice="Get the run again from where it came, or ask whoever made it.",
         ) from None
-    finally:
-        hook.remove()
 
 
-class _Allocations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Looks at the size of each tensor before it is made."""
+_COPIES = {"adam": 4, "muon": 3, "sgd": 2}
+"""How often training holds a weight at least: itself, its gradient, and what the optimiser knows of it."""
+_SMALL = 2**18
+"""Bytes of a tensor that is made even where nobody wants what it holds: models look into such while they are made."""
+
+
+def check_memory(
+    settings: RunSettings, table: FactTable, vocabulary: Vocabulary, scaling: NumberScaling, device: torch.device
+) -> None:
+    """Refuses settings whose model cannot be trained in the memory there is: it is made almost without any.
+
+    How large it is follows from its settings and the sizes of the graph, so it is made of one fact.
+    """
+    if settings.tables == "spread":
+        return
+    literals = distinct_literals(table) if needs_literals(settings) else None
+    facts = FactTensors.from_table(table.take(np.arange(1)), vocabulary, scaling, literals=literals)
+    usual = {name: value for name, value in vars(type(settings.model)()).items() if type(value) is int}
+    counts = {name: getattr(settings.model, name) for name in usual}
+    unusual = [name for name in usual if counts[name] > usual[name]]
+    largest = max(unusual, key=lambda name: counts[name] / max(1, usual[name]), default="")
+
+    def refusal(asked: str, *, of_tensors: bool) -> HyntError:
+        del of_tensors
+        less = f"Give less than {counts[largest]:,}; {usual[largest]:,} is usual." if largest else ""
+        return UsageError(
+            f"the model needs {asked}, more than there is room for here.",
+            where=f"model.{largest}" if largest else "model",
+            advice=less or "Train it where there is more memory.",
+        )
+
+    copies = 1 if device.type == "cuda" else _COPIES[settings.optimiser.method]
+    try:
+        with _Unmade(MOST_TENSORS, memory_here() // copies, refusal):
+            MODELS.get(settings.model_name).build(facts.sizes, facts, settings.model)
+    except HyntError:
+        raise
+    except Exception:  # noqa: BLE001 - a model that asks what its tensors hold is held to what it asked for until then
+        return
+
+
+class _Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Looks at each tensor before it is made, and at how many and how large the parameters of a model are together."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         """Nothing is compiled here, and PyTorch would load its compiler, a second's work, only to leave it out."""
         return False
 
-    def __init__(self, weights: Path, most: int) -> None:
+    def __init__(self, most_tensors: int, most: int, refusal: Callable[..., HyntError]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._weights, self._most = weights, most
+        self._most_tensors, self._most, self._refusal = most_tensors, most, refusal
+        self._tensors = self._bytes = 0
+
+    def __enter__(self) -> Self:
+        self._hook = register_module_parameter_registration_hook(self._count)
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        super().__exit__(*problem)  # type: ignore[no-untyped-call]
+        self._hook.remove()
+
+    def _count(self, module: nn.Module, name: str, parameter: Tensor | None) -> None:
+        del module, name
+        self._tensors += 1
+        self._bytes += 0 if parameter is None else parameter.nbytes
+        if self._tensors > self._most_tensors:
+            raise self._refusal(f"more than {self._most_tensors:,} tensors", of_tensors=True)
+        if self._bytes > self._most:
+            raise self._refusal(f"more than {self._most:,} bytes", of_tensors=False)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         del types
@@ -136,14 +197,17 @@ class _Allocations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if isinstance(shape, list | tuple) and all(type(length) is int for length in shape):
                 needed = 4 * math.prod(shape)
                 if needed > self._most:
-                    size = f"{self._weights.stat().st_size:,} bytes"
-                    raise _out_of_proportion(self._weights, f"a tensor of {needed:,} bytes", size)
+                    raise self._refusal(f"a tensor of {needed:,} bytes", of_tensors=False)
         return func(*args, **(kwargs or {}))
 
 
-def _out_of_proportion(weights: Path, asked: str, there: str) -> DataError:
-    return DataError(
-        f"the settings ask for {asked}, and the weights have {there}: they are not of this run.",
-        where=str(weights.parent / CONFIG),
-        advice="Get the run again from where it came, or ask whoever made it.",
-    )
+class _Unmade(_Bounded):  # type: ignore[no-untyped-call]
+    """Makes tensors of any size without what they hold, and fills none of these."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func._schema.name.endswith("_") and args[0].is_meta:
+            return args[0]
+        shape = args[0] if args and isinstance(args[0], list | tuple) else ()
+        if "device" in (kwargs or {}) and 4 * math.prod(shape) > _SMALL:
+            kwargs = {**kwargs, "device": torch.device("meta")}
+        return super().__torch_dispatch__(func, types, args, kwargs)

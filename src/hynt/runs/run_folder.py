@@ -127,7 +127,11 @@ class RunFolder(SavedRun):
         path = self.checked(CONFIG)
         mapping = read_toml(path)
         name, package = str(mapping.get("model_name")), self.manifest.get("model_package")
-        settings: RunSettings = from_mapping(settings_class_of_run(name, package, str(self.path)), mapping)
+        kind = settings_class_of_run(name, package, str(self.path))
+        try:
+            settings: RunSettings = from_mapping(kind, mapping)
+        except UsageError as problem:
+            raise problem.at(f"{path}: {problem.where}") from None
         return settings
 
     def scaling(self, graph: KnowledgeGraph) -> NumberScaling:

@@ -16,13 +16,15 @@ import torch
 from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.number_scaling import NumberScaling
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.objectives.streams import Phase
+from hynt.runs.model_choice import check_memory
 from hynt.runs.opening import new_model
 from hynt.runs.settings import RunSettings
-from hynt.runs.training_data import fit_scaling, training_data
+from hynt.runs.training_data import fit_scaling, training_data, training_table
 from hynt.training.optimisation import Optimisation
-from hynt.training.process import phases_for, threads_for, uses_bf16
+from hynt.training.process import phases_for, threads_for, uses_bf16, within_memory
 from hynt.training.step import CapturedStep, EagerStep, StepRunner
 
 TIMED_STEPS, TIMED_SECONDS = 3, 0.5
@@ -63,7 +65,14 @@ class Estimate:
 
 def estimate(graph: KnowledgeGraph, settings: RunSettings, device: torch.device) -> Estimate:
     """Builds the model and runs a few steps of each phase."""
-    data = training_data(graph, settings, fit_scaling(graph, settings), device)
+    scaling = fit_scaling(graph, settings)
+    check_memory(settings, training_table(graph, settings), graph.vocabulary, scaling, device)
+    with within_memory(settings):
+        return _estimated(graph, settings, scaling, device)
+
+
+def _estimated(graph: KnowledgeGraph, settings: RunSettings, scaling: NumberScaling, device: torch.device) -> Estimate:
+    data = training_data(graph, settings, scaling, device)
     model = new_model(settings, data, device).train()
     phases = phases_for(model, data, settings)
     parameters = list(model.parameters())

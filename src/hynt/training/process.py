@@ -31,10 +31,12 @@ from hynt.config import from_mapping, to_mapping
 from hynt.distributed.sharded_table import SHARDED, ShardedHynt, ShardedTable, TableUpdates
 from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import DataError
+from hynt.evaluation.tiles import is_out_of_memory
 from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.contract import Model
+from hynt.models.registry import MODELS
 from hynt.objectives.streams import Phase
 from hynt.runs import WEIGHTS
 from hynt.runs.checkpoint import OPTIMISER, EpochRecord, TrainingState, ValidationRecord, fill_tensors, weights_of
@@ -47,6 +49,24 @@ from hynt.training.optimisation import Optimisation
 from hynt.training.step import CapturedStep, EagerStep, StepRunner
 from hynt.training.trainer import Keeper, Trainer
 from hynt.training.validating import validation_for
+
+
+@contextmanager
+def within_memory(settings: RunSettings, where: str = "") -> Iterator[None]:
+    """Says what to do where a step takes more memory than there is; `where`: the run that is trained."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as problem:
+        if not is_out_of_memory(problem):
+            raise
+        streams = MODELS.get(settings.model_name).streams
+        setting = (streams and streams[0].saves_memory) or f"batch_size={max(1, settings.batch_size // 4)}"
+        kept = "; checkpoints are kept" if where else ""
+        raise DataError(
+            f"the device ran out of memory with a batch size of {settings.batch_size}{kept}.",
+            where=where,
+            advice=f"Start again with less in a step, say --set {setting}.",
+        ) from None
 
 
 class WholeTables:

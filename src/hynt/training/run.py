@@ -27,7 +27,6 @@ from hynt.files import Unwritable, index_text, remove_partial, writing
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.leftovers import only_writer
-from hynt.models.registry import MODELS
 from hynt.runs import WEIGHTS
 from hynt.runs.checkpoint import (
     EpochRecord,
@@ -41,12 +40,13 @@ from hynt.runs.checkpoint import (
     save_checkpoint,
     weights_of,
 )
+from hynt.runs.model_choice import check_memory
 from hynt.runs.opening import best_name, last_good, new_model, restored
 from hynt.runs.run_folder import COMBINATION, MEANS, START, RunFolder, describe_environment, means_text
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_data, training_table
 from hynt.training.optimisation import Optimisation
-from hynt.training.process import Start, WholeTables, tell_finished, trained
+from hynt.training.process import Start, WholeTables, tell_finished, trained, within_memory
 from hynt.training.resolve_settings import check_schedule, check_softmax, check_tables
 from hynt.training.validating import check_metric, evaluator_of, fitted_means, validates
 
@@ -61,12 +61,13 @@ def start(
 ) -> RunFolder:
     """A new run folder, with everything but the training, which starts from `weights` where they are given."""
     # What cannot work is refused before a folder is made, not after hours of training.
-    training_table(graph, settings)
+    table = training_table(graph, settings)
     check_metric(settings, graph)
     check_softmax(settings)
     check_schedule(settings)
     check_tables(settings)
     scaling = fit_scaling(graph, settings)
+    check_memory(settings, table, graph.vocabulary, scaling, device)
     if weights is not None:
         _check_fit(weights, settings, graph, scaling)
     return RunFolder.create(out, settings, graph, scaling, describe_environment(device), graph_source, weights)
@@ -174,7 +175,7 @@ def _trained(
     begin = Start(settings, progress, resumed=checkpoint is not None)
     if workers.world > 1:
         begin.tell(workers, run.manifest["graph"]["fingerprints"])
-    try:
+    with within_memory(settings, str(run.path)):
         model, end = trained(
             begin,
             graph,
@@ -189,13 +190,6 @@ def _trained(
             note=watcher.note,
             compiled=compiled,
         )
-    except torch.cuda.OutOfMemoryError:
-        less = MODELS.get(settings.model_name).streams[0].saves_memory
-        raise DataError(
-            f"the device ran out of memory with a batch size of {settings.batch_size}; checkpoints are kept.",
-            where=str(run.path),
-            advice=f"Start again with less in a step, say --set {less}.",
-        ) from None
     return _finish(run, model, settings, end, graph, device, watcher)
 
 
