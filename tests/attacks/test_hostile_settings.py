@@ -107,7 +107,7 @@ def test_each_count_of_each_model_is_bounded(name, setting, monkeypatch):
 def test_a_graph_too_large_for_the_machine_is_no_fault_of_the_settings(monkeypatch):
     monkeypatch.setattr("hynt.runs.model_choice.memory_here", lambda: 2**20)
     graph, settings = small_graph(), settings_class_for("hynt")()
-    with pytest.raises(UsageError, match="the model needs more than 262,144 bytes") as problem:
+    with pytest.raises(UsageError, match="the model needs a tensor of 786,432 bytes") as problem:
         check_memory(settings, training_table(graph, settings), graph.vocabulary, fit_scaling(graph, settings), CPU)
     assert (problem.value.where, problem.value.advice) == ("model", "Train it where there is more memory.")
 
