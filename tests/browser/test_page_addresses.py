@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hynt.graph.units.conversion import with_display
 from hynt.service.pages.answers import field_of, rounded_texts
 from hynt.service.pages.questions import BLANK, MOST_QUALIFIERS, TOPS, AskedForm, beginnings, changed, written_number
 from tests.browser.hostile_names import hostile_graph
@@ -122,6 +123,9 @@ def test_dates_are_written_as_they_are_read():
     assert written_number(-43.0, "date") == "-0043"
     assert written_number(0.0, "date") == "0000"
     assert written_number(80.5, "kg") == "80.5"
+    assert written_number(1300.0, with_display("m", "km"), "1.3 km") == "1.3 km"
+    assert written_number(1300.4, with_display("m", "km"), "1.3 km") == "1300.4", "what is rounded is another number"
+    assert written_number(1300.0, "m", "1.3 furrows") == "1300"
 
 
 def test_beginnings_can_be_asked():

@@ -93,11 +93,28 @@ def test_pages_work_without_scripts(service, browser):
     assert page.locator(".changes tbody tr").count() == 2
     follow(page, page.locator("button[name=remove]").click)
     assert "qualifier" not in asked(page)
+    take = page.locator(".take summary")
+    take.press("Enter")
+    assert page.get_by_role("link", name="CSV").is_visible()
+    offered = page.locator("button[data-copy], .decide, .walker, .reading, .endpoint .actions, #bulk")
+    assert not any(one.is_visible() for one in offered.all()), "what needs scripts is not offered without them"
     page.goto(f"{service.url}{TREND}")
     assert page.locator("figure.trend svg .band").count() == 1
+    assert not any(one.is_visible() for one in offered.all())
+    page.goto(f"{service.url}/docs")
+    for one in page.locator(".endpoint > summary").all():
+        one.press("Enter")
+    assert not any(one.is_visible() for one in offered.all())
+    page.goto(f"{service.url}/bulk")
+    assert not any(one.is_visible() for one in offered.all())
+    assert "needs scripts" in page.locator("main").inner_text()
     page.goto(f"{service.url}/doubtful")
-    assert not page.locator(".decide").first.is_visible(), "what needs scripts is not offered without them"
+    assert not any(one.is_visible() for one in offered.all())
+    assert "Deciding on them here needs scripts" in page.locator("main").inner_text()
     page.goto(f"{service.url}/entity?id=p1")
+    follow(page, page.get_by_role("link", name="Ask the model what it misses about Person 1").click)
+    assert page.locator("#missing li").count() or "Nothing that the model is sure enough of" in page.inner_text("main")
+    follow(page, page.get_by_role("link", name="All facts of Person 1").click)
     follow(page, page.get_by_role("link", name="Draw the facts around Person 1").click)
     follow(page, page.locator("#around svg a", has_text="Shelbyville").first.click)
     assert page.locator("h1").inner_text() == "Shelbyville"
@@ -148,6 +165,7 @@ def test_odd_addresses_never_break_a_page(service):
         "/entity": ["id", "offset", "position"],
         "/relations": ["query", "offset"],
         "/relation": ["id"],
+        "/missing": ["id"],
         "/trends": ["head", "head", "relation", "over"],
         "/ask": ["head", "relation", "tail", "qualifier", "value", "top", "candidates", "blank", "remove"],
         "/doubtful": ["kind", "offset"],

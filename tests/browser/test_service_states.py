@@ -34,12 +34,26 @@ ANSWER = {
 }
 
 
+PROPOSED = {
+    "entity": {"id": "p1", "name": "Person 1", "type": "person"},
+    "proposals": [
+        {
+            "relation": "P19",
+            "sentence": "Person 1 · born in · Springfield",
+            "probability": 0.9,
+            "share": 0.8,
+            "peers": 39,
+        }
+    ],
+}
+
+
 class CannedEngine(FakeEngine):
-    """Gives one answer to everything."""
+    """Gives one answer to all questions, and proposes one fact."""
 
     async def exchange(self, kind, jobs):
         await super().exchange(kind, jobs)
-        return [Reply(json.dumps(ANSWER).encode()) for _ in jobs]
+        return [Reply(json.dumps(PROPOSED if kind == "propose" else ANSWER).encode()) for _ in jobs]
 
 
 class LoadingEngine(CannedEngine):
@@ -91,6 +105,8 @@ def test_facts_can_be_read_while_the_model_is_loaded(loading, open_page):
     engine.state.ready = True
     page.wait_for_selector(".banner.done")
     assert page.get_by_label("Search an entity").input_value() == "half typed", "what was typed is kept"
+    page.wait_for_selector("#missing li")
+    assert "90.0\u00a0% · 80\u00a0% of 39 like it have one" in page.locator("#missing li").inner_text()
 
 
 def test_trends_say_that_the_model_is_loaded(loading, open_page):

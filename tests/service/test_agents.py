@@ -80,9 +80,12 @@ def test_answers_are_those_of_the_service(service):
     assert (numbers["count"], numbers["description"]) == (80, "people who live there")
     assert numbers["minimum"] == 1000.0
     same = service.predict(head="p1", relation="P19", tail="?", top=2).json
-    assert [one["id"] for one in ranked["answers"]] == [one["id"] for one in same["answers"]]
+    assert [one["id"] for one in ranked["the_model_says"]] == [one["id"] for one in same["answers"]]
+    assert ranked["the_graph_says"] == [{"text": "Shelbyville", "qualifiers": "", "splits": ["train"], "added": ""}]
     height = service.predict(head="p1", relation="height", tail="?").json
-    assert number["answers"][0]["value"] == height["answers"][0]["value"]
+    assert number["the_model_says"][0]["value"] == height["answers"][0]["value"]
+    assert number["the_model_says"][0]["low_text"] == height["answers"][0]["low_text"]
+    assert "null" not in json.dumps([ranked, number]), "an agent pays for what it reads"
     assert explained["answer"] == same["answers"][0]["name"]
     assert {one["says"] for one in explained["influences"]} >= {"Person 1", "born in"}
     assert all(one["says"] for one in explained["influences"])
@@ -100,7 +103,7 @@ def test_refusals_say_what_to_do(service):
         ("facts_of", {"entity": "x" * 2000}),
     )
     assert all(one.is_error for one in (unknown, blank, audit, wide))
-    assert "born in" in unknown.content[0].text
+    assert "relation: Give a relation's id or name. The nearest are 'born in'" in unknown.content[0].text
     assert "?" in blank.content[0].text
     assert "hynt audit RUN" in audit.content[0].text
     assert "1000" in wide.content[0].text
@@ -124,7 +127,7 @@ def test_an_agent_starts_the_command_itself(run, tmp_path):
         ("predict", {"head": "Person 3", "relation": "employer", "tail": "?", "top": 1}),
     )
     assert facts.structured_content["total"] == 5
-    assert len(answers.structured_content["answers"]) == 1
+    assert len(answers.structured_content["the_model_says"]) == 1
 
 
 def test_serving_beside_a_program(run, tmp_path):

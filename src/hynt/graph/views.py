@@ -203,7 +203,8 @@ class GraphViews:
 
     def relations(self, query: str, kind: str | None, offset: int, limit: int) -> dict[str, Any]:
         """Relations with the most facts first: those whose id or name holds the query, then those whose description has
-        all of its words."""
+        all of its words; where there is none, those whose names or descriptions have most of them.
+        """
         wanted, words = folded(query), folded(query).split()
         uses = self._as_fact + self._as_qualifier
         order = np.lexsort((np.arange(len(uses)), -uses)).tolist()
@@ -211,6 +212,11 @@ class GraphViews:
         named = [one for one in fitting if wanted in self._folded_relations[one]]
         meant = [one for one in fitting if words and all(word in self._folded_meanings[one] for word in words)]
         chosen = list(dict.fromkeys([*named, *meant]))
+        if not chosen and len(words) > 1:
+            texts = [f"{self._folded_relations[one]} {self._folded_meanings[one]}" for one in fitting]
+            found = [sum(word in text for word in words) for text in texts]
+            most = max([1, *found])
+            chosen = [one for one, count in zip(fitting, found, strict=True) if count == most]
         page = [self._relation(one) for one in chosen[offset : offset + limit]]
         return {"relations": page, "total": len(chosen), "offset": offset}
 

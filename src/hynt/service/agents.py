@@ -25,7 +25,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from hynt import __version__
 from hynt.asking.graph_updates import GivenChange
 from hynt.service.http.answer_schemas import (
-    AnswersModel,
     EntitiesModel,
     EntityModel,
     NamedModel,
@@ -37,6 +36,7 @@ from hynt.service.http.answer_schemas import (
 from hynt.service.http.problems import HttpProblem
 from hynt.service.http.schemas import GivenFact, GivenFacts, QualifierPart, TextField, ValueField
 from hynt.service.pages.doubtful import KINDS, Doubtful, audit_path, why
+from hynt.service.pages.doubtful import PAGE as DOUBTFUL_PAGE
 from hynt.service.served_run import ServedRun
 from hynt.service.settings import BATCH, BODY_BYTES, HEADS, PAGE, POINTS, QUALIFIERS, TEXT, ServiceSettings
 
@@ -47,8 +47,8 @@ _INSTRUCTIONS = """A knowledge graph, {name}, and a model trained on it. A fact 
 qualifiers that say more about it; a tail or a qualifier's value may be a number or a date.
 
 Find names with search_entities and search_relations, read what the graph says with facts_of, and only then ask the
-model with predict. `known` in an answer is what the graph holds, `probability` is how sure the model is, `low` and
-`high` bound a number. What the graph does not hold is a guess: say so when you pass it on."""
+model with predict. `the_graph_says` is what the graph holds, `the_model_says` what the model expects: `probability` is
+how sure it is, `low` and `high` bound a number. What the graph does not hold is a guess: say so when you pass it on."""
 
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
@@ -77,8 +77,44 @@ class FoundRelations(RelationsModel):
     model_config = _NO_EXAMPLES
 
 
-class AnswersFound(AnswersModel):
-    model_config = _NO_EXAMPLES
+class StoredAnswer(BaseModel):
+    """What the graph holds, in which split; `added` says where it came from, if it came after training."""
+
+    text: str
+    qualifiers: str
+    splits: list[str]
+    added: str = ""
+
+
+class LikelyAnswer(BaseModel):
+    """What the model says: `known` names the splits of the graph that hold it."""
+
+    name: str
+    id: str
+    probability: float
+    known: list[str]
+
+
+class LikelyNumber(BaseModel):
+    """What the model says, in the unit of the graph and as people read it; at `level` the truth lies within."""
+
+    text: str
+    value: float
+    unit: str
+    low: float | None
+    high: float | None
+    low_text: str | None
+    high_text: str | None
+    level: float
+
+
+class AnswersFound(BaseModel):
+    question: str
+    the_graph_says: list[StoredAnswer]
+    stored_total: int
+    the_model_says: list[LikelyAnswer | LikelyNumber]
+    candidates: int
+    notes: list[str]
 
 
 class ToldProposals(ProposalsModel):
@@ -235,7 +271,9 @@ class _Tools:
         Answers are ranked, with probabilities; a number has an interval.
         """
         question = {**_question(head, relation, tail, qualifiers), "top": top}
-        return AnswersFound.model_validate(await self._asked(self._served.predict(question)))
+        found = await self._asked(self._served.predict(question))
+        told = {"the_graph_says": found["stored"], "the_model_says": found["answers"]}
+        return AnswersFound.model_validate({**found, **told})
 
     async def explain(
         self,
@@ -273,6 +311,7 @@ class _Tools:
     async def doubtful_facts(
         self,
         kind: Annotated[Literal[KINDS] | None, Field(description="Which component is doubtful.")] = None,  # type: ignore[valid-type]
+        limit: Annotated[int, Field(ge=1, le=DOUBTFUL_PAGE)] = 10,
         offset: Offset = 0,
     ) -> DoubtfulFacts:
         """Stored facts that look wrong, most doubtful first, from an audit of this run."""
@@ -282,8 +321,8 @@ class _Tools:
                 raise ToolError("This run has not been audited. Whoever runs it can: hynt audit RUN.")
             self._doubtful = await asyncio.to_thread(Doubtful, path)
         page = await asyncio.to_thread(self._doubtful.page, kind, offset)
-        parts = [(await self._served.judged_fact(row))["part"] for row in page.rows]
-        facts = [{**row, "reason": why(row, part)} for row, part in zip(page.rows, parts, strict=True)]
+        parts = [(await self._served.judged_fact(row))["part"] for row in page.rows[:limit]]
+        facts = [{**row, "reason": why(row, part)} for row, part in zip(page.rows[:limit], parts, strict=True)]
         return DoubtfulFacts.model_validate({"total": page.total, "offset": offset, "facts": facts})
 
     async def add_facts(self, facts: Facts, key: Key = "", skip_known: bool = False) -> Updated:
@@ -316,8 +355,13 @@ async def _told(asked: Awaitable[Got]) -> Got:
     try:
         return await asked
     except HttpProblem as problem:
-        faults = [f"{fault.pointer or fault.parameter or ''} {fault.advice}".strip() for fault in problem.faults]
-        raise ToolError(" ".join([problem.detail, *(fault for fault in faults if fault)])) from None
+        where = [(fault.pointer or fault.parameter or "").removeprefix("#/") for fault in problem.faults]
+        advice = [
+            f"{place}: {fault.advice}" if place else fault.advice
+            for place, fault in zip(where, problem.faults, strict=True)
+            if fault.advice
+        ]
+        raise ToolError(" ".join([problem.detail, *advice])) from None
 
 
 async def speak(server: MCPServer[Any]) -> None:

@@ -81,6 +81,8 @@ def test_relations_and_their_numbers(service):
     }
     assert [one["id"] for one in service.get("/v1/relations?query=BORN").json["relations"]] == ["P19"]
     assert service.get("/v1/relations?kind=number&limit=1&offset=1").json["total"] == 3
+    meant = service.get("/v1/relations?query=how+many+people+live+there").json["relations"]
+    assert [one["id"] for one in meant] == ["P1082"], "most of the words are in its meaning"
     population = service.get("/v1/relations/population").json
     assert population["description"] == "people who live there"
     assert population["id"] == "P1082"

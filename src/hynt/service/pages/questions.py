@@ -15,11 +15,14 @@ from urllib.parse import urlencode
 
 import numpy as np
 
+from hynt.asking.written import number_for
+from hynt.errors import UsageError
 from hynt.graph.fact import DATE_UNIT, Fact, Number
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.sentences import Sentences, format_moment
+from hynt.graph.sentences import Sentences, format_moment, format_stored
 from hynt.graph.statistics import values_over_time
+from hynt.graph.vocabulary import Relation
 
 BLANK = "?"
 TOPS = (10, 25, 50, 100)
@@ -286,17 +289,28 @@ def _example(graph: KnowledgeGraph, fact: Fact, place: str) -> dict[str, str]:
 
 def written(value: str | Number) -> str:
     """A value as a field of the form takes it."""
-    return value if isinstance(value, str) else written_number(value.value, value.unit)
+    return value if isinstance(value, str) else written_number(value.value, value.unit, format_stored(value))
 
 
-def written_number(value: float, unit: str) -> str:
-    """A number as a field takes it: a date as a date, where it is one that can be read back."""
+def written_number(value: float, unit: str, shown: str = "") -> str:
+    """A number as a field takes it: a date as a date, and with the unit in which it is shown, where these can be read
+    back as the very number.
+    """
     if unit != DATE_UNIT:
+        if " " in shown and _reads_as(shown, unit) == value:
+            return shown
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     if value >= 1:
         return format_moment(value)
     year = math.floor(value)  # astronomical, as dates are written: 0 is 1 BCE
     return f"-{-year:04d}" if year else "0000"
+
+
+def _reads_as(shown: str, unit: str) -> float | None:
+    try:
+        return number_for(Relation("", "number", unit), shown, "").value
+    except UsageError:
+        return None
 
 
 def _trends(graph: KnowledgeGraph) -> list[dict[str, str]]:
@@ -319,4 +333,6 @@ def _trends(graph: KnowledgeGraph) -> list[dict[str, str]]:
 
 
 def written_value(value: Mapping[str, Any]) -> str:
-    return str(value["id"]) if "id" in value else written_number(float(value["number"]), str(value["unit"]))
+    if "id" in value:
+        return str(value["id"])
+    return written_number(float(value["number"]), value["unit"], str(value["text"]))

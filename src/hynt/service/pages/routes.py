@@ -39,7 +39,7 @@ from hynt.service.settings import TEXT
 FOUND = 20
 FACTS, GROUPS, FEW = 50, 30, 4
 """Facts of one relation a page; relations a page, and facts of each."""
-ALIKE = 8
+ALIKE, MISSING = 8, 6
 PATIENCE = 1.0
 """Seconds that facts wait for what the model adds to them."""
 
@@ -177,6 +177,17 @@ async def neighbourhood(request: Request, id: TextQuery = "", narrow: bool = Fal
     except HttpProblem as problem:
         return problem_page(request, problem, title="Nothing is known by that name")
     return page(request, "neighbourhood.html", found=found)
+
+
+@router.get("/missing")
+async def missing(request: Request, id: TextQuery = "") -> Response:  # noqa: A002
+    """Facts that the graph probably lacks about an entity; the page of the entity takes its part from here."""
+    try:
+        found = await served_by(request).propose(id, MISSING)
+    except HttpProblem as problem:
+        titled = {"title": "Nothing is known by that name"} if problem.status == 422 else {}
+        return problem_page(request, problem, **titled)
+    return page(request, "missing.html", found=found)
 
 
 @router.get("/relations")

@@ -90,7 +90,7 @@
   // An id says nothing to people, unless only the ids tell two of a name apart.
   function detail(item, isShared) {
     const parts = [];
-    if (item.type) parts.push(item.type);
+    if (item.type) parts.push(item.type.replaceAll("_", " "));
     if (item.kind) parts.push(item.kind === "number" ? (item.is_date ? "dates" : "numbers") : "entities");
     if (item.id !== item.name && isShared) parts.push(item.id);
     if (item.description) parts.push(item.description);

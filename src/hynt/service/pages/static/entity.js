@@ -1,10 +1,9 @@
 // The page of an entity: facts narrowed while one types, what is probably missing, and a walk through the drawing of
-// what is around. Without this script the filter is sent, and the drawing's entities lead to drawings of their own.
+// what is around. Without this script the filter is sent, and links lead to what is missing and to the drawings.
 "use strict";
 
 (() => {
   const WAIT = 200; // milliseconds after the last key
-  const SHOWN = 6;
 
   async function part(address, id) {
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
@@ -48,25 +47,12 @@
   // ---------------------------------------------------------------- what is probably missing
 
   async function propose(section) {
-    const list = section.querySelector("ul");
-    const told = section.querySelector(".told");
-    if (list.childElementCount) return;
     section.hidden = false;
-    told.textContent = "The model looks for it …";
+    section.querySelector(".told").textContent = "The model looks for it …";
     try {
-      const given = new URLSearchParams({ entity: section.dataset.entity, top: String(SHOWN) });
-      const answer = await fetch(`/v1/proposals?${given}`, { headers: { Accept: "application/json" } });
-      if (!answer.ok) throw new Error("no answer");
-      for (const one of (await answer.json()).proposals || []) {
-        const asked = new URLSearchParams({ head: section.dataset.entity, relation: one.relation, tail: "?" });
-        const link = Object.assign(document.createElement("a"), { href: `/ask?${asked}`, textContent: one.sentence });
-        const share = `${Math.round(100 * one.probability)} % · ${Math.round(100 * one.share)} % of ${one.peers.toLocaleString("en")} like it have one`;
-        const aside = Object.assign(document.createElement("span"), { className: "aside", textContent: share });
-        const item = document.createElement("li");
-        item.append(link, " ", aside);
-        list.append(item);
-      }
-      told.textContent = list.childElementCount ? "" : "Nothing that the model is sure enough of.";
+      const fresh = await part(section.dataset.from, "missing");
+      if (!fresh) throw new Error("no answer");
+      section.replaceWith(fresh);
     } catch {
       section.hidden = true; // a page without this part is whole
     }
@@ -109,7 +95,7 @@
   const missing = document.getElementById("missing");
   if (missing) {
     if (!document.querySelector("[data-waiting]")) propose(missing); // else when the model is there
-    document.addEventListener("hynt:ready", () => propose(missing));
+    else document.addEventListener("hynt:ready", () => propose(missing));
   }
   const around = document.getElementById("around");
   if (around) {
