@@ -164,7 +164,7 @@ def test_wishes_come_last_and_a_short_schedule_has_a_short_cycle():
 def test_other_models_do_not_get_hynts_own_settings():
     plain = resolve_settings(SettingsRequest(model="frequency"), small_graph(), on_gpu=False)
     assert (plain.model_name, plain.optimiser.clip, plain.optimiser.learning_rate) == ("frequency", None, 1e-2)
-    with pytest.raises(UsageError, match=r"model\.dimension: unknown setting"):
+    with pytest.raises(UsageError, match="the preset is for the model 'hynt', not for 'frequency'"):
         resolve_settings(SettingsRequest(model="frequency", preset="world"), small_graph(), on_gpu=False)
 
 
@@ -213,3 +213,13 @@ def test_only_published_settings_show_the_number_beside_a_hidden_relation(preset
     assert before.model.number_of_hidden_relation == "relation"
     wanted = shown if changes else "relation"
     assert resumed_settings(request, before, graph, on_gpu=False).model.number_of_hidden_relation == wanted
+
+
+def test_a_preset_says_its_model_and_is_for_no_other():
+    graph = small_graph()
+    found = resolve_settings(SettingsRequest(preset="stare-small"), graph, on_gpu=False)
+    assert found.model_name == "stare"
+    assert found == resolve_settings(SettingsRequest("stare", "stare-small"), graph, on_gpu=False)
+    with pytest.raises(UsageError, match="the preset is for the model 'stare', not for 'hynt'") as refusal:
+        resolve_settings(SettingsRequest("hynt", "stare-small"), graph, on_gpu=False)
+    assert refusal.value.advice == "Say --model stare."

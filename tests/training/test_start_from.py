@@ -64,5 +64,8 @@ def test_weights_that_do_not_fit_are_refused_before_a_folder_is_made(inductive_r
     vectors = hynt.train(small_graph(), "transea", epochs=1, out=tmp_path / "transea", device="cpu")
     with pytest.raises(UsageError, match="the weights do not fit"):
         hynt.train(small_graph(30), out=tmp_path / "run", start_from=vectors.path, device="cpu")
+    for asked in ({"model": "hynt-inductive"}, {"preset": "hynt-inductive-small"}):
+        with pytest.raises(UsageError, match="transea is a run of transea, and hynt-inductive was asked for"):
+            hynt.train(small_graph(), out=tmp_path / "run", start_from=vectors.path, device="cpu", **asked)
     again = hynt.train(small_graph(), out=tmp_path / "run", start_from=vectors.path, device="cpu")
     assert again.settings.model_name == "transea"

@@ -87,7 +87,8 @@ def train(
         raise UsageError(what, where="--from", advice="Leave out --resume, or --from.")
     said = (*changes, *overrides_of(settings))
     if (processes > 1 or is_launched()) and not resume and start_from is None:
-        model = model or "hynt"  # every process must take the same, and not every model can be shared
+        # Every process must take the same, and not every model can be shared.
+        model = SettingsRequest(model, preset).model_name
     if processes > 1 and not is_launched():
         words = options(
             model=model,
@@ -244,6 +245,13 @@ def _settings_and_weights(
             raise UsageError("training of that run is not over.", where="--from", advice="Finish it first: --resume.")
         weights = run.checked(WEIGHTS)
     settings = resumed_settings(request, before, graph, on_gpu=on_gpu)
+    name, wanted = before.model_name, settings.model_name
+    if name != wanted:
+        raise UsageError(
+            f"{path} is a run of {name}, and {wanted} was asked for.",
+            where="--from",
+            advice=f"Leave out what says {wanted}, or start from a run of it.",
+        )
     known = tuple(name for name in settings.log_relations if name in graph.vocabulary.relation_ids)
     return replace(settings, log_relations=known), weights
 

@@ -42,6 +42,8 @@ GRID = "grid"
 """The table of a file that says what the HyNT paper searched for the model, as changes of `MODEL-paper`."""
 
 PRESETS: Registry[Mapping[str, Any]] = Registry("preset")
+_OF_MODEL: dict[str, str] = {}
+"""The model that each preset is for."""
 GRIDS: dict[str, Sequence[Mapping[str, Any]]] = {}
 """Everything the HyNT paper searched for each baseline; the first is `MODEL-paper`."""
 
@@ -53,6 +55,7 @@ def _read() -> None:
         axes = tables.pop(GRID, None)
         for name, preset in tables.items():
             PRESETS.add(name, preset)
+            _OF_MODEL[name] = model
         if axes is not None:
             GRIDS[model] = _grid(tables[f"{model}-paper"], axes)
 
@@ -168,8 +171,10 @@ class SettingsRequest:
 
     @property
     def model_name(self) -> str:
-        """The model of a new run: `hynt` where none was named; with minutes, `resolve_settings` may name another."""
-        return self.model or "hynt"
+        """The model of a new run: where none was named the preset's, else `hynt`; with minutes, `resolve_settings` may
+        name another.
+        """
+        return self.model or _OF_MODEL.get(self.preset or "", "hynt")
 
     def says(self, setting: str) -> bool:
         """Whether this one was said outright."""
@@ -193,9 +198,16 @@ def resolve_settings(request: SettingsRequest, graph: KnowledgeGraph, *, on_gpu:
     kind = settings_class_for(request.model_name)
     preset = request.preset or _own_preset(request.model_name, on_gpu=on_gpu)
     if preset is not None:
-        mapping = (
-            _preset_file(Path(preset), request.model_name) if preset.endswith(".toml") else dict(PRESETS.get(preset))
-        )
+        mapping = read_toml(Path(preset)) if preset.endswith(".toml") else dict(PRESETS.get(preset))
+        of_model = mapping.get("model_name") or _OF_MODEL.get(preset, request.model_name)
+        if of_model != request.model_name:
+            raise UsageError(
+                f"the preset is for the model {of_model!r}, not for {request.model_name!r}.",
+                where=preset,
+                advice=f"Say --model {of_model}.",
+            )
+        if preset.endswith(".toml"):
+            load_toml(Path(preset), kind)  # refuses settings that this model does not have
     else:
         mapping = dict(defaults_for(graph, on_gpu=on_gpu) if request.model_name == "hynt" else PLAIN)
     if request.preset is None and MODELS.get(request.model_name).learns:
@@ -294,20 +306,6 @@ def _is_for_any_graph(request: SettingsRequest) -> bool:
 
 _NUMBER_SHOWN = {"number_of_hidden_relation", "numbers"}
 """Settings of hynt that say how a number beside a hidden relation is read; where they are said, they hold."""
-
-
-def _preset_file(path: Path, model: str) -> dict[str, Any]:
-    """The settings in a file, such as a sweep's `best.toml` or a run's `config.toml`, if they are this model's."""
-    mapping = read_toml(path)
-    of_model = mapping.get("model_name", model)
-    if of_model != model:
-        raise UsageError(
-            f"the preset is for the model {of_model!r}, not for {model!r}.",
-            where=str(path),
-            advice=f"Say --model {of_model}.",
-        )
-    load_toml(path, settings_class_for(model))  # refuses settings that this model does not have
-    return mapping
 
 
 def _own_preset(model: str, *, on_gpu: bool) -> str | None:
