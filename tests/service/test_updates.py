@@ -213,6 +213,17 @@ def test_a_quantity_of_a_relation_that_nobody_knows_is_a_number(updating):
     assert send(updating, "POST", {"facts": [{"head": "Vera", "relation": "arm length", "tail": "1 kg"}]}).status == 422
 
 
+def test_the_page_about_the_run_counts_its_updates(updating):
+    before = updating.get("/about", **BEARER).body.decode()
+    count = Journal(updating.run).latest()
+    send(updating, "POST", facts(("Otto", "knows", "person 1")))
+    page = " ".join(re.sub(r"<[^>]+>", " ", updating.get("/about", **BEARER).body.decode()).split())
+    found = re.search(rf"updates {count + 1} versions?: (\d+) facts? added, \d+ removed, (\d+\.\d)% of the graph", page)
+    assert found, page
+    assert float(found[2]) >= 0.1 * int(found[1])  # of some hundred facts
+    assert ("<dt>updates</dt>" in before) == (count > 0)
+
+
 def test_every_answer_says_its_version(updating):
     told = send(updating, "POST", facts(("Nora", "knows", "person 1")))
     version = str(told.json["version"])

@@ -21,6 +21,7 @@ from hynt.reporting.report.metrics import METRICS, SCOPES, TITLES, WORDS, headli
 from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, shown_as_kept, trust_section
 from hynt.reporting.scales import Scale
 from hynt.runs import RECORD, WEIGHTS
+from hynt.runs.journal import Version
 from hynt.runs.place import is_packaged, read_counts, read_record
 from hynt.service.pages.answers import is_log
 from hynt.service.pages.questions import MOST_QUALIFIERS, AskedForm, address, written_value
@@ -257,8 +258,8 @@ def figures(found: Measurements) -> dict[str, Markup]:
     }
 
 
-def described(about: dict[str, Any]) -> list[tuple[str, str]]:
-    """The run and its graph in a few words each."""
+def described(about: dict[str, Any], updates: Sequence[Version]) -> list[tuple[str, str]]:
+    """The run and its graph, with its updates since training, in a few words each."""
     run, graph = about["run"], about["graph"]
     pairs = [
         ("model", str(run.get("model", "not loaded yet"))),
@@ -267,6 +268,12 @@ def described(about: dict[str, Any]) -> list[tuple[str, str]]:
         ("relations", f"{graph['relations']:,}"),
         *((f"facts in {name}", f"{count:,}") for name, count in graph["splits"].items()),
     ]
+    if updates:
+        changes = plural(len(updates), "version")
+        came, went = (sum(getattr(one, what) for one in updates) for what in ("added", "removed"))
+        share = (came + went) / max(1, updates[-1].facts - came + went)
+        told = f"{share:.1%}" if share >= 0.001 else "under 0.1%"
+        pairs.append(("updates", f"{changes}: {plural(came, 'fact')} added, {went:,} removed, {told} of the graph"))
     named = {"trained_on": "trained on", "scaled_on": "numbers scaled on", "seed": "seed", "epoch": "epoch"}
     pairs += [(word, str(run[key])) for key, word in named.items() if key in run]
     return [*pairs, ("hynt", about["hynt"])]

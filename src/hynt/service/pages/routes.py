@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 
 from hynt.errors import HyntError
 from hynt.graph.lookup import EntityPosition
+from hynt.runs.journal import Journal
 from hynt.runs.place import name_in_commands
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.answers import answered, told
@@ -355,7 +356,7 @@ async def about(request: Request) -> Response:
         request,
         "about.html",
         about=told,
-        described=described(told),
+        described=described(told, await asyncio.to_thread(Journal(served.settings.run).versions)),
         why=why,
         run=name_in_commands(served.settings.run),
         validated=validated,
