@@ -36,6 +36,9 @@ LARGEST_SETTINGS = 1_000_000
 PARSER_MEMORY = 512 * 2**20
 """Bytes of memory for a parser of whole documents (Turtle, TriG, RDF/XML), which runs in a process of its own."""
 
+PARSER_SECONDS = 5
+"""Seconds of a processor for such a parser, and as many for each MiB besides: documents need a tenth of that."""
+
 DEEPEST_RDF = 100
 """How deep RDF's statements about statements may be nested. No fact has more than one level."""
 

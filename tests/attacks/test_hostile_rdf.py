@@ -62,10 +62,14 @@ BOMBS = {
     + " )>>" * 200_000
     + " .",
     "namespace.rdf": xml("<e:A><e:p>" * 2500 + "</e:p></e:A>" * 2500).replace("http://e/", f"http://e/{LONG}"),
+    "namespaces.rdf": xml("", more=" ".join(f'xmlns:a{i}="e:"' for i in range(150_000))),
 }
 
 
-@pytest.mark.parametrize("name", ["prefix.ttl", "nested.ttl", pytest.param("namespace.rdf", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    ["prefix.ttl", "nested.ttl", *(pytest.param(f"namespace{s}.rdf", marks=pytest.mark.slow) for s in ("", "s"))],
+)
 def test_a_document_that_needs_too_much_is_taken_for_a_bomb(hynt, tmp_path, name):
     path = tmp_path / name
     path.write_text(BOMBS[name])

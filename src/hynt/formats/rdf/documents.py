@@ -2,7 +2,8 @@
 
 In a document a few bytes can stand for gigabytes: entities of entities, prefixes, brackets in brackets. A parser that
 runs out of memory ends its process without a word, so it gets one that may end. Only a small document, in which no
-trick gets far, is read without.
+trick gets far, is read without. Its time is bounded as well, by what it has read: it compares each name of a tag with
+all before it.
 
     parent                          child: python -m hynt.formats.rdf.documents FILE KIND MOST_EXPANSION BASE
     one frame at a time   ◀──────   a line of JSON, and the N-Quads it counts
@@ -13,10 +14,11 @@ from __future__ import annotations
 import io
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +26,7 @@ from typing import Any, NamedTuple
 from hynt.errors import DataError, UsageError, not_installed
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import ByteStream, open_bytes
-from hynt.limits import DEEPEST_RDF, PARSER_MEMORY, SMALL_DOCUMENT, WATCHED_OUTPUT
+from hynt.limits import DEEPEST_RDF, PARSER_MEMORY, PARSER_SECONDS, SMALL_DOCUMENT, WATCHED_OUTPUT
 
 _READ_BYTES = 2**16
 _QUADS_PER_BLOCK = 500
@@ -98,9 +100,10 @@ def _from_child(path: Path, kind: str, options: ReadOptions) -> Iterator[Block]:
                 child.kill()
             child.stdout.close()
     if child.returncode:
+        memory = f"{PARSER_MEMORY // 2**20:,} MiB of memory, or is nested without end"
+        too_slow = child.returncode == -getattr(signal, "SIGXCPU", 0)
         raise DataError(
-            f"reading it takes more than {PARSER_MEMORY // 2**20:,} MiB of memory, or is nested without end: "
-            "it is taken for a bomb.",
+            f"reading it takes more than {'its size accounts for' if too_slow else memory}: it is taken for a bomb.",
             where=str(path),
             advice="If you trust it, write it as N-Triples with another tool and give that.",
         )
@@ -212,7 +215,7 @@ def _main(path: Path, kind: str, max_expansion: int, base: str) -> None:
     options, report = ReadOptions(max_expansion=max_expansion, base=base), ReadReport()
     out = sys.stdout.buffer
     try:
-        with closing(open_bytes(path, options, report)) as stream:
+        with closing(_Timed(open_bytes(path, options, report))) as stream:
             for block in _written_out(path, stream, kind, options, report):
                 content = block.text.encode()
                 frame = {"lines": block.lines, "bytes": len(content), "bytes_read": block.bytes_read}
@@ -222,6 +225,24 @@ def _main(path: Path, kind: str, max_expansion: int, base: str) -> None:
         frame = {"what": problem.what, "where": problem.where, "advice": problem.advice}
         out.write(json.dumps(frame).encode() + b"\n")
         out.flush()
+
+
+class _Timed:
+    """A stream that gives this process time for what was read from it, and no more."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream, self._taken = stream, 0
+        self.close = stream.close
+
+    def read(self, size: int = -1) -> bytes:
+        content = self._stream.read(size)
+        self._taken += len(content)
+        with suppress(ImportError, ValueError):  # not every system has it, or somebody bounds it more
+            import resource
+
+            seconds = PARSER_SECONDS * (1 + self._taken // 2**20)
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        return content
 
 
 def _bound_memory() -> None:
