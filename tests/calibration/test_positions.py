@@ -21,6 +21,7 @@ from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact_table import HEAD, RELATION, TAIL
 from hynt.graph.known_answers import KnownAnswers
 from hynt.models.contract import Relations
+from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start, train
 from tests.training.small_graph import tiny_settings
 
@@ -96,12 +97,17 @@ def test_first_answers_are_right_as_often_as_they_say_at_every_position(drawn):
     assert drawn.calibration.inverse_temperature("relation", RELATION) == pytest.approx(0.25, rel=0.15)
 
 
-@pytest.fixture(scope="module")
-def learned(tmp_path_factory):
-    """A model that was trained on such facts, and has its own mind about each relation."""
-    settings = tiny_settings("hynt", batch_size=64, schedule={"epochs": 6, "period": 6})
-    graph = drawn_graph(held_out_facts=4000)
-    return load(train(start(graph, settings, tmp_path_factory.mktemp("learned") / "run", CPU), CPU).path, "cpu")
+@pytest.fixture(scope="module", params=["hynt", "hynt-inductive"])
+def learned(request, tmp_path_factory):
+    """A model that was trained on such facts for six epochs, and has its own mind about each relation: `hynt` alone,
+    `hynt-inductive` as people get it.
+    """
+    graph, path = drawn_graph(held_out_facts=4000), tmp_path_factory.mktemp("learned") / "run"
+    if request.param == "hynt":
+        settings = tiny_settings("hynt", batch_size=64, schedule={"epochs": 6, "period": 6})
+    else:
+        settings = resolve_settings(SettingsRequest(request.param, changes=["schedule.epochs=6"]), graph, on_gpu=False)
+    return load(train(start(graph, settings, path, CPU), CPU).path, "cpu")
 
 
 def test_a_trained_model_keeps_its_word_at_every_position(learned):
