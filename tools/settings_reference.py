@@ -86,6 +86,50 @@ WHY = {
     "losses.negative_source": "neither source alone was best on validation",
 }
 
+MEANING = {
+    "seed": "of all that is drawn: first weights, order, what is masked, negatives, dropout",
+    "batch_size": "facts of a step, over all processes; of models with other items, those",
+    "train_on": "the facts that are learned from",
+    "scale_on": "the facts whose least and greatest numbers are 0 and 1",
+    "optimiser.learning_rate": "highest",
+    "optimiser.beta1": "decay of the mean of gradients",
+    "optimiser.beta2": "decay of the mean of squared gradients",
+    "optimiser.epsilon": "keeps steps finite where gradients vanish",
+    "schedule.epochs": "how often all facts are learned from",
+    "schedule.growth": "how many times as long each cycle is as the one before",
+    "schedule.lowest_rate": "where a cycle ends",
+    "schedule.shape": "how the rate moves",
+    "masking.numbers": "whether numbers are masked, too",
+    "masking.relations": "whether relations are",
+    "masking.qualifiers": "whether relations and values of qualifiers are",
+    "losses.smoothing": "ε, the share of the target that is spread over all candidates",
+    "losses.negative_source": "how sampled entities are drawn: alike, by frequency, or some of each",
+    "validation.chosen.link": "the epoch for links",
+    "validation.chosen.relation": "the epoch for relations",
+    "validation.chosen.number": "the epoch for numbers",
+    "saving.minutes": "between two checkpoints",
+    "model.dimension": "length of the vectors of entities and relations",
+    "model.layers": "of the transformer",
+    "model.heads": "of attention, in each layer",
+    "model.feedforward": "width of the net after each attention",
+    "model.dropout": "share of hidden units that a step leaves out",
+    "model.numbers": "how a ranking of literals becomes a number",
+    "model.head_rate": "learning rate of the head for numbers",
+    "model.distance": "between head plus relation and tail: the smaller, the likelier",
+    "model.gate": "how an entity's vector takes in its literals",
+    "model.feature_map_dropout": "after ConvE's convolution",
+    "model.composition": "how a relation moves what is sent along an edge, and a qualifier its relation",
+    "model.bins": "of a number's distribution over its relation's range",
+    "model.role_dropout": "of roles' vectors",
+    "model.entity_dropout": "of entities' vectors",
+    **{
+        f"model.{which}_{part}": f"of the {which} transformer{more}"
+        for which in ("context", "prediction")
+        for part, more in (("layers", ""), ("heads", ", in each layer"), ("feedforward", ": its nets' width"))
+    },
+}
+"""What is meant where the settings themselves say nothing."""
+
 _WIDTH = "the width that the HyNT paper gave all models but RAM"
 _SCRIPT = "the released script's value"
 _FREQUENT = "the most frequent value of the authors' table; presets say others"
@@ -93,7 +137,6 @@ _FORM = "the paper's form"
 _RELEASED = "the released code's form"
 _BY_LITERAL = "the HyNT paper's reading: the best-ranked literal is the answer"
 _ONE_EACH = "the authors draw one"
-_HN_YG = "that of the runs on HN-YG"
 
 WHY_OF_MODELS = {
     "hynt": {
@@ -109,12 +152,17 @@ WHY_OF_MODELS = {
         "context_scale": "the released code's; presets say less where validation was better",
     },
     "hynt-inductive": {
-        **dict.fromkeys(("dimension", "layers", "heads", "feedforward"), _HN_YG),
-        **dict.fromkeys(("dropout", "message_dropout"), f"{_HN_YG}; presets say others by graph"),
+        "dimension": "256 made no difference on validation of HN-YG",
+        "layers": "2 and 4 were worse for links on validation of HN-YG, 12 no better",
+        "heads": "the first design's; no other was tried",
+        "feedforward": "twice the dimension, as in the first design; no other was tried",
+        "dropout": "0.3 was worse on validation of HN-YG; presets say others by graph",
+        "message_dropout": "half of the other; presets say others by graph",
         "bins": "a bin is 1 % of a relation's range",
         "bin_margin": "scaled training numbers lie within the range",
-        "observed_share": "0.85 was worse for links on validation",
-        **dict.fromkeys(("nearby_values", "head_reads_relation"), "numbers were better with it on validation"),
+        "observed_share": "0.5 and 0.85 were worse for links on validation of HN-YG",
+        "nearby_values": "numbers were better with it on validation",
+        "head_reads_relation": "older runs do; presets for a GPU say `false`: numbers were better, with values nearby",
         "plain_numbers": "older runs read none; presets for a GPU say all: links and relations were better",
     },
     "transea": {
@@ -249,8 +297,11 @@ def _rows(cls: type, prefix: str) -> Iterator[tuple[str, str]]:
         if is_group(shape_of(annotation).bare):
             yield from _rows(shape_of(annotation).bare, f"{prefix}{one.name}.")
         else:
-            cells = (f"`{prefix}{one.name}`", _values(annotation), _default(one), said.get(one.name, ""))
-            yield f"{prefix}{one.name}", "| " + " | ".join(cells) + " |"
+            path = f"{prefix}{one.name}"
+            meaning = said.get(one.name) or MEANING.get(path)
+            if meaning is None:
+                raise SystemExit(f"say in MEANING what {path} of {cls.__name__} means")
+            yield path, f"| `{path}` | {_values(annotation)} | {_default(one)} | {meaning} |"
 
 
 def _values(annotation: Any) -> str:
