@@ -18,7 +18,7 @@ from hynt.errors import DataError, UsageError
 from hynt.graph.fact import Fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.units.conversion import with_display
-from hynt.runs import journal
+from hynt.runs import journal, place
 from hynt.runs.journal import UPDATES, GraphChange, Journal
 from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
@@ -230,6 +230,16 @@ def test_verbs_about_training_work_on_the_graph_of_training(run):
     later = run.update(NEW)
     assert later.evaluate(references=False).to_dict()["link"] == run.evaluate(references=False).to_dict()["link"]
     assert later.calibrate().calibrated == run.calibrate().calibrated
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "calibrate", "predict"])
+def test_the_graph_of_an_updated_run_is_read_once(folder, run, monkeypatch, verb):
+    run.update(NEW)
+    read, real = [], place.graph_of_run
+    monkeypatch.setattr(place, "graph_of_run", lambda *given: read.append(given) or real(*given))
+    given = ("Zoe", "born in", "?") if verb == "predict" else ("valid",)
+    getattr(hynt.Run(folder, "cpu"), verb)(*given)
+    assert len(read) == 1
 
 
 def test_changes_survive_being_written():

@@ -319,7 +319,7 @@ class Evaluable(RecordedRun):
         from hynt.evaluation.metrics import checked_tasks
         from hynt.files import check_parquet
 
-        run: Predictor = self._as_trained("evaluate") if self.version and self.loaded.changed else self
+        run: Predictor = self if self._elsewhere else self._as_trained("evaluate")
         if questions is not None:
             check_parquet(Path(questions), "questions")
         for name in breakdown:

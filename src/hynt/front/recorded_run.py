@@ -55,10 +55,16 @@ class RecordedRun(Predictor):
 
     def _as_trained(self, verb: str) -> Self:
         """The run over the graph that it was trained on: this one, or the same before any update."""
-        if ("loaded" not in self.__dict__ and not self.version) or self.loaded.home is None:
-            return self
         self._refuse_elsewhere(verb)
-        return type(self)(self.path, self._device, self.note, version=0)
+        return self._at(0) if self.version else self
+
+    def _at(self, version: int) -> Self:
+        """The run at a version; its graph, and weights that are loaded already, are not read again."""
+        made = type(self)(self.path, self._device, self.note, self._kept, version)
+        made.__dict__["saved"] = self.saved
+        if "loaded" in self.__dict__:
+            made.__dict__["trained"] = self.loaded.home or self.loaded
+        return made
 
     def _refuse_elsewhere(self, verb: str) -> None:
         if self._elsewhere:

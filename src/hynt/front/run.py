@@ -237,14 +237,6 @@ class Run(Evaluable, Completable, Publishable):
                 self.note(hint)
         return changed._at(journal.latest() if written is None else written.version)
 
-    def _at(self, version: int) -> Self:
-        """The run at a version; weights that are loaded already are not read again."""
-        made = type(self)(self.path, self._device, self.note, self._kept, version)
-        made.__dict__["saved"] = self.saved
-        if "loaded" in self.__dict__:
-            made.__dict__["trained"] = self.loaded.home or self.loaded
-        return made
-
     def versions(self) -> list[Version]:
         """What has changed in its graph since training: a record per update, with its number, time and source.
 
