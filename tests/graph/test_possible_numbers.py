@@ -9,25 +9,12 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.calibration.intervals import furthest_ends
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.number_summary import PossibleNumbers, values_over_time
+from hynt.graph.number_summary import PossibleNumbers
 
 
 def graph_of(**values):
     facts = [(f"h{index}", name, one) for name, many in values.items() for index, one in enumerate(many)]
     return graph_from_facts({"train": facts})
-
-
-def test_many_values_of_one_date_are_no_movement():
-    facts = [("tin", "share", float(one), [("found", number(1922.0, "date"))]) for one in range(9)]
-    facts += [("Chad", "people", float(one), [("when", number(1990.0 + one, "date"))]) for one in range(3)]
-    facts += [("tin", "mass", float(one), [("found", number(1900.0 + one, "date")), ("of", one)]) for one in range(3)]
-    span = [("from", number(1980.0, "date")), ("to", number(1990.0, "date"))]
-    facts += [("Chad", "growth", 2.5, span), ("Chad", "growth", 3.5, [("to", number(1990.0, "date"))])]
-    graph = graph_from_facts({"train": facts})
-    width = len(graph.relations)
-    couples = [divmod(one, width) for one in values_over_time(graph, "train").tolist()]
-    names = [(graph.entity_labels[head], graph.relations[relation].name) for head, relation in couples]
-    assert sorted(names) == [("Chad", "growth"), *[("Chad", "people")] * 3, ("tin", "share")]
 
 
 def test_shares_end_at_a_hundred_percent_where_training_has_that_and_nothing_above():

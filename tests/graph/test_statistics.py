@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hynt import number
+from hynt.formats.from_python import graph_from_facts
 from hynt.formats.importing import read_graph
 from hynt.graph.changes import seen_triplets
 from hynt.graph.fact import Number, fact
-from hynt.graph.statistics import graph_statistics
+from hynt.graph.statistics import graph_statistics, values_over_time
 from tests.graph.small_graphs import assembled
 
 
@@ -125,3 +127,16 @@ def test_a_graph_without_numbers_or_qualifiers():
     found = graph_statistics(assembled({"train": [fact("a", "r", "b")]}))
     assert found.numbers == ()
     assert (found.counts.number_literals, found.counts.qualifiers, found.counts.triplets) == (0, 0, 1)
+
+
+def test_many_values_of_one_date_are_no_movement():
+    facts = [("tin", "share", float(one), [("found", number(1922.0, "date"))]) for one in range(9)]
+    facts += [("Chad", "people", float(one), [("when", number(1990.0 + one, "date"))]) for one in range(3)]
+    facts += [("tin", "mass", float(one), [("found", number(1900.0 + one, "date")), ("of", one)]) for one in range(3)]
+    span = [("from", number(1980.0, "date")), ("to", number(1990.0, "date"))]
+    facts += [("Chad", "growth", 2.5, span), ("Chad", "growth", 3.5, [("to", number(1990.0, "date"))])]
+    graph = graph_from_facts({"train": facts})
+    width = len(graph.relations)
+    couples = [divmod(one, width) for one in values_over_time(graph, "train").tolist()]
+    names = [(graph.entity_labels[head], graph.relations[relation].name) for head, relation in couples]
+    assert sorted(names) == [("Chad", "growth"), *[("Chad", "people")] * 3, ("tin", "share")]
