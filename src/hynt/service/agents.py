@@ -77,7 +77,7 @@ class FoundRelations(RelationsModel):
     model_config = _NO_EXAMPLES
 
 
-class StoredAnswer(BaseModel):
+class HeldFact(BaseModel):
     """What the graph holds, in which split; `added` says where it came from, if it came after training."""
 
     text: str
@@ -110,7 +110,7 @@ class LikelyNumber(BaseModel):
 
 class AnswersFound(BaseModel):
     question: str
-    the_graph_says: list[StoredAnswer]
+    the_graph_says: list[HeldFact]
     stored_total: int
     the_model_says: list[LikelyAnswer | LikelyNumber]
     candidates: int
