@@ -242,10 +242,10 @@ def _pieces(text: str, most: int = 16) -> list[str]:
 
 def _refuse_unknown(what: str, name: str, near: Sequence[str]) -> NoReturn:
     shown = ", ".join(repr(found) for found in near)
-    advice = f"The nearest are {shown}." if near else "`hynt data stats` says what the graph holds."
+    advice = f". The nearest are {shown}." if near else "; none is spelled like this."
     article = "an" if what == "entity" else "a"
     raise UsageError(
-        f"the graph has no {what} called {_shown(name)}.", advice=f"Give {article} {what}'s id or name. {advice}"
+        f"the graph has no {what} called {_shown(name)}.", advice=f"Give {article} {what}'s id or name{advice}"
     )
 
 

@@ -78,3 +78,11 @@ def test_every_endpoint_can_be_tried(service):
     predict = next(one for one in bodies if one.get("top"))
     assert service.post("/v1/predict", predict).status == 200
     assert not re.findall(r"(?:src|href)=\"(?:https?:)?//", page)
+
+
+def test_the_example_of_a_file_can_be_asked(service):
+    line = json.loads(
+        re.search(r"JSON lines such as <code>(.*?)</code>", service.get("/bulk").body.decode())[1].replace("&#34;", '"')
+    )
+    pairs = [{"relation": name, "value": value} for name, value in line.pop("qualifiers", {}).items()]
+    assert service.post("/v1/predict", line | {"qualifiers": pairs}).status == 200

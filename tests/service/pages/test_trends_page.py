@@ -47,3 +47,13 @@ def test_a_trend_is_offered_only_where_there_is_a_span(service):
     assert "/trends?head=town%2F0&amp;relation=P1082" in town
     person = service.get("/entity?id=p0", Accept="text/html").body.decode()
     assert "/trends?" not in person.split("<main")[1]
+
+
+def test_a_form_that_is_begun_says_what_it_lacks(service):
+    for path, told in (
+        ("/trends?head=town/0", "Still to fill in: relation."),
+        ("/trends?relation=population", "Still to fill in: head."),
+        ("/trends?start=1995", "Still to fill in: head, relation."),
+    ):
+        assert told in service.get(path, Accept="text/html").body.decode()
+    assert "Still to fill in" not in service.get("/trends", Accept="text/html").body.decode()

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import html
+import re
+
+import pytest
+
+from hynt.service.pages.answers import told_apart
+
 
 def test_a_wrong_address(plain_site):
     found = plain_site.get("/nothing-here", Accept="text/html,*/*")
@@ -45,10 +52,65 @@ def test_a_bug_is_a_page_too(site, monkeypatch):
     assert b"ZeroDivision" not in found.body
 
 
+@pytest.mark.parametrize(
+    "path, title, heading, listed",
+    [
+        ("/entity?id=Springfeld", "Nothing is known by that name", "Did you mean", ["Springfield", "Springfield"]),
+        ("/entity?id=springfield", "Several are called that", "Which one", ["Springfield", "Springfield"]),
+        ("/neighbourhood?id=Globx", "Nothing is known by that name", "Did you mean", ["Globex"]),
+        ("/missing?id=Globx", "Nothing is known by that name", "Did you mean", ["Globex"]),
+        ("/relation?id=employr", "No relation is called that", "Did you mean", ["employer"]),
+    ],
+)
+def test_names_that_nobody_or_several_have_lead_on(service, path, title, heading, listed):
+    main = _main_of(service, path)
+    assert f"<h1>{title}</h1>" in main
+    assert f"<h2>{heading}</h2>" in main
+    wanted = path.partition("?")[0]
+    chips = re.findall(r'<li><a href="([^"]+)">([^< ]+)', main)
+    assert [name for _, name in chips] == listed
+    for where, _ in chips:
+        assert where.startswith(f"{wanted}?id=")
+        assert service.get(html.unescape(where), Accept="text/html").status == 200
+    assert "id or name" not in main, "the names to choose from say it"
+
+
+@pytest.mark.parametrize("path", ["/entity?id=zqzqzq", "/relation?id=zqzqzq", "/ask?head=zqzqzq&relation=P26&tail=%3F"])
+def test_a_name_like_no_other_is_told_without_a_command(service, path):
+    main = _main_of(service, path)
+    assert re.search(r"Give an? (entity|relation)'s id or name; none is spelled like this\.", html.unescape(main))
+    assert "hynt " not in main
+
+
+def test_a_shared_name_in_a_field_is_a_choice(service):
+    main = html.unescape(_main_of(service, "/ask?head=Springfield&relation=spouse&tail=%3F"))
+    assert "<strong>2 entities are called 'Springfield'.</strong>" in main
+    assert "<p>Which one</p>" in main
+    assert [re.search(r"head=([^&]+)", one)[1] for one in re.findall(r'<li><a href="([^"]+)"', main)] == [
+        "town%2F0",
+        "f0",
+    ]
+
+
+def test_types_tell_namesakes_apart_and_ids_only_where_types_do_not():
+    listed = [
+        {"id": "c/1", "name": "Niger", "type": "country"},
+        {"id": "r/1", "name": "Niger", "type": "body_of_water"},
+        {"id": "t/1", "name": "Springfield", "type": "town"},
+        {"id": "t/2", "name": "Springfield", "type": "town"},
+        {"id": "t/3", "name": "Globex", "type": "firm"},
+        {"id": "P1", "name": "in"},
+        {"id": "P2", "name": "in"},
+    ]
+    assert [one["told"] for one in told_apart(listed)] == ["country", "body of water", "t/1", "t/2", "", "P1", "P2"]
+
+
+def _main_of(service, path: str) -> str:
+    return service.get(path, Accept="text/html").body.decode().split("<main")[1].split("</main>")[0]
+
+
 def test_no_message_of_the_pages_names_an_option_of_the_command_line():
     """Whoever looks at a page did not start the service. Commands to copy stand in boxes of their own."""
-    import re
-
     from tests.conftest import ROOT
 
     source = ROOT / "src" / "hynt"

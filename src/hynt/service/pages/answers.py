@@ -7,7 +7,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hynt.asking.answers import Answers
@@ -196,16 +197,12 @@ def _change_text(change: float, found: Mapping[str, Any], *, is_number: bool) ->
 
 
 async def _explained_fault(served: ServedRun, form: AskedForm, fault: Fault) -> dict[str, Any]:
-    """A fault with the field it is about, and names that may have been meant."""
+    """A fault with the field it is about, and questions that may have been meant."""
     place = field_of(fault.pointer or "")
-    written = form.filled.part(place)
-    return {
-        "detail": fault.detail,
-        "advice": fault.advice,
-        "place": place,
-        "written": written,
-        "near": await near(served, form, place, written) if "called" in fault.detail else [],
-    }
+    is_relation = place == "relation" or place.endswith("r")
+    told = await meant(served, fault.detail, form.filled.part(place), is_relation=is_relation)
+    near = [one | {"address": form.filled.put(place, one["value"]).address} for one in told["near"]]
+    return {"advice": fault.advice, "place": place, **told, "near": near}
 
 
 def field_of(pointer: str) -> str:
@@ -218,14 +215,23 @@ def field_of(pointer: str) -> str:
     return path.removeprefix("/") if path in ("/head", "/relation", "/tail") else ""
 
 
-async def near(served: ServedRun, form: AskedForm, place: str, written: str) -> list[dict[str, str]]:
-    """Names like the one that nobody knows, each with the address of the question that it makes."""
-    listed = await names_like(served, written, is_relation=place == "relation" or place.endswith("r"))
-    return [one | {"address": form.filled.put(place, one["value"]).address} for one in listed]
+_SHARED = re.compile(r"(\d+ (?:entities|relations))(?: at the position \w+)? are called ('.*?'|\".*?\"): .*", re.DOTALL)
+
+
+async def meant(served: ServedRun, detail: str, written: str, *, is_relation: bool) -> dict[str, Any]:
+    """A refusal as a page says it, with a heading and what may have been meant: of a name that several carry these,
+    without their ids in the sentence; of one that nobody has those that are like it.
+    """
+    shared = _SHARED.fullmatch(detail)
+    listed = await names_like(served, written, is_relation=is_relation) if "called" in detail else []
+    if shared is None:
+        return {"detail": detail, "heading": "Did you mean", "near": listed}
+    own = [one for one in listed if one["name"].casefold() == written.casefold()]
+    return {"detail": f"{shared[1]} are called {shared[2]}.", "heading": "Which one", "near": own}
 
 
 async def names_like(served: ServedRun, written: str, *, is_relation: bool) -> list[dict[str, str]]:
-    """What may have been meant: its name, what to write for it, and its id where the name alone does not tell."""
+    """What may have been meant, as `told_apart` has it."""
     if not written:
         return []
     if is_relation:
@@ -236,12 +242,20 @@ async def names_like(served: ServedRun, written: str, *, is_relation: bool) -> l
             listed = await asyncio.to_thread(_relations_spelled_like, served, written)
     else:
         listed = (await served.entities(written, SUGGESTED))["entities"]
-    names = [one["name"] for one in listed]
     unique = {one["id"]: one for one in listed}
-    return [
-        {"name": one["name"], "id": one["id"] if names.count(one["name"]) > 1 else "", "value": one["id"]}
-        for one in list(unique.values())[:SUGGESTED]
-    ]
+    return told_apart(list(unique.values())[:SUGGESTED])
+
+
+def told_apart(listed: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Entities or relations as a choice; where two have one name, their types tell them apart, or else their ids."""
+    names = Counter(one["name"] for one in listed)
+    kinds = Counter((one["name"], one.get("type", "")) for one in listed)
+    found = []
+    for one in listed:
+        kind = one.get("type", "")
+        tells = kind.replace("_", " ") if kind and kinds[one["name"], kind] == 1 else one["id"]
+        found.append({"name": one["name"], "told": tells if names[one["name"]] > 1 else "", "value": one["id"]})
+    return found
 
 
 def _relations_spelled_like(served: ServedRun, written: str) -> list[dict[str, str]]:

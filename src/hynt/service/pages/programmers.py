@@ -1,5 +1,5 @@
 """For programs: the page of every endpoint of the OpenAPI description, each with a form to try it; and an answer taken
-elsewhere, as Python and curl to ask it again, as JSON and CSV to keep it. Questions by the file.
+elsewhere, as Python and curl to ask it again, as JSON and CSV to keep it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from fastapi import APIRouter, Request, Response
 from hynt.results import csv_text
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.questions import AskedForm
-from hynt.service.pages.rendering import page
 from hynt.service.pages.trends import TrendForm
 from hynt.service.served_run import served_by
 
@@ -141,12 +140,6 @@ async def trend(request: Request, kind: str) -> Response:
     _check(kind)
     found = await served_by(request).trends(**TrendForm.read(request.query_params.multi_items()).asked)
     return _kept(found, found["rows"], kind, "trend")
-
-
-@router.get("/bulk")
-async def bulk(request: Request) -> Response:
-    """Many questions from a file: the browser reads it and asks them by and by."""
-    return page(request, "bulk.html")
 
 
 def _check(kind: str) -> None:

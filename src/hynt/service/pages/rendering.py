@@ -130,8 +130,8 @@ def page(request: Request, template: str, status: int = 200, **content: Any) -> 
 
 def problem_page(request: Request, problem: HttpProblem, **content: Any) -> HTMLResponse:
     """A failure as a page: what happened, and where to go from here."""
-    told = {"title": TITLES.get(problem.status, "This did not work"), "near": ()} | content
-    waiting = problem.status in (429, 503)
-    response = page(request, "problem.html", problem.status, detail=problem.detail, waiting=waiting, **told)
+    title, waiting = TITLES.get(problem.status, "This did not work"), problem.status in (429, 503)
+    told = {"title": title, "detail": problem.detail, "heading": "", "near": ()} | content
+    response = page(request, "problem.html", problem.status, waiting=waiting, **told)
     response.headers.update(problem.headers)
     return response

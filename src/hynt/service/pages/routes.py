@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Annotated, Any, Literal
+from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
@@ -16,7 +17,7 @@ from hynt.graph.lookup import EntityPosition
 from hynt.runs.journal import Journal
 from hynt.runs.place import name_in_commands
 from hynt.service.http.problems import HttpProblem
-from hynt.service.pages.answers import answered, told
+from hynt.service.pages.answers import answered, meant, told
 from hynt.service.pages.doubtful import KINDS, PAGE, Doubtful, audit_path, why
 from hynt.service.pages.overview import (
     described,
@@ -118,8 +119,7 @@ async def entity(
     try:
         found = await served.entity_by_relation(id, **narrowed, offset=offset, limit=limit, few=FEW)
     except HttpProblem as problem:
-        near = (await served.entities(id, 6))["entities"]
-        return problem_page(request, problem, title="Nothing is known by that name", near=near, header_query=id)
+        return await _unknown(request, problem, id)
     own = found["entity"]["id"]
 
     def at(offset: int, position: str | None, relation: str = relation) -> str:
@@ -142,6 +142,21 @@ async def entity(
         alike=await _alike(served, own) if whole else [],
         wrong=await _wrong(request, own) if whole else [],
         whole=whole,
+    )
+
+
+async def _unknown(request: Request, problem: HttpProblem, name: str) -> Response:
+    """A name that nobody has, or several: where each that may have been meant has the page that was wanted."""
+    where = request.url.path
+    is_relation = where == "/relation"
+    told = await meant(served_by(request), problem.detail, name, is_relation=is_relation)
+    near = [one | {"address": address(where, [("id", one["value"])])} for one in told["near"]]
+    unknown = "No relation is called that" if is_relation else "Nothing is known by that name"
+    title = "Several are called that" if told["heading"] == "Which one" else unknown
+    detail = told["detail"].rpartition(" Give a")[0] if near else ""  # names to choose from say it better
+    query = {} if is_relation else {"header_query": name}
+    return problem_page(
+        request, problem, **told | {"title": title, "detail": detail or told["detail"], "near": near} | query
     )
 
 
@@ -176,7 +191,7 @@ async def neighbourhood(request: Request, id: TextQuery = "", narrow: bool = Fal
     try:
         found = await served_by(request).neighbourhood(id, leads, narrow=narrow)
     except HttpProblem as problem:
-        return problem_page(request, problem, title="Nothing is known by that name")
+        return await _unknown(request, problem, id)
     return page(request, "neighbourhood.html", found=found)
 
 
@@ -186,8 +201,7 @@ async def missing(request: Request, id: TextQuery = "") -> Response:  # noqa: A0
     try:
         found = await served_by(request).propose(id, MISSING)
     except HttpProblem as problem:
-        titled = {"title": "Nothing is known by that name"} if problem.status == 422 else {}
-        return problem_page(request, problem, **titled)
+        return await _unknown(request, problem, id) if problem.status == 422 else problem_page(request, problem)
     return page(request, "missing.html", found=found)
 
 
@@ -215,7 +229,7 @@ async def relation(request: Request, id: TextQuery = "") -> Response:  # noqa: A
     try:
         found = await served.relation_in_use(id)
     except HttpProblem as problem:
-        return problem_page(request, problem, title="No relation is called that")
+        return await _unknown(request, problem, id)
     measured, _ = await asyncio.to_thread(measured_of, served.settings.run)
     return page(
         request,
@@ -278,6 +292,7 @@ async def trends(request: Request) -> Response:
         "faults": [],
         "wrong": {},
         "left_out": form.left_out,
+        "missing": form.missing,
         **await _beginnings(request),
     }
     if not form.is_whole:
@@ -293,6 +308,18 @@ async def trends(request: Request) -> Response:
     drawn = {"found": found, "panels": panels(found), "together": together(found)}
     take = snippets(_base(request), "trends", form.asked)
     return page(request, "trends.html", **{**content, **drawn, "take": take})
+
+
+@router.get("/bulk")
+async def bulk(request: Request) -> Response:
+    """Many questions from a file: the browser reads it and asks them by and by. Its example is one of the graph."""
+    begun = (await _beginnings(request))["questions"]
+    form = AskedForm.read(parse_qsl(urlsplit(begun[0]["address"]).query) if begun else [("tail", "?")])
+    asked = form.named(served_by(request).views.name_to_write).question
+    line = {key: asked[key] for key in ("head", "relation", "tail")}
+    if asked["qualifiers"]:
+        line["qualifiers"] = {one["relation"]: one["value"] for one in asked["qualifiers"]}
+    return page(request, "bulk.html", line=json.dumps(line, ensure_ascii=False))
 
 
 def _base(request: Request) -> str:

@@ -12,7 +12,7 @@ from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup
 from hynt.reporting.trend_chart import series_chart, series_plot, series_title, together_chart
 from hynt.service.http.problems import Fault
-from hynt.service.pages.answers import field_of, names_like
+from hynt.service.pages.answers import field_of, meant
 from hynt.service.pages.questions import AskedForm, address
 from hynt.service.served_run import ServedRun
 from hynt.trends.trends import Series, Trend
@@ -61,6 +61,13 @@ class TrendForm:
         return bool(self.heads and self.relation)
 
     @property
+    def missing(self) -> list[str]:
+        """What a form that is begun still lacks."""
+        lacking = [name for name, given in (("head", self.heads), ("relation", self.relation)) if not given]
+        begun = len(lacking) == 1 or any((self.over, self.start, self.end, self.qualifiers))
+        return lacking if begun else []
+
+    @property
     def asked(self) -> dict[str, Any]:
         """As the served run is asked."""
         return {
@@ -86,18 +93,15 @@ async def explained_fault(served: ServedRun, form: TrendForm, fault: Fault) -> d
     """A fault with the field it is about, and trends that may have been meant."""
     asked = asdict(form)
     place = _place(asked, fault)
-    written = _fields(asked).get(place, "")
-    if "called" in fault.detail:
-        listed = await names_like(served, written, is_relation=place in ("relation", "over") or place.endswith("r"))
-        heading = "Did you mean"
-    elif place == "relation":
+    is_relation = place in ("relation", "over") or place.endswith("r")
+    told = await meant(served, fault.detail, _fields(asked).get(place, ""), is_relation=is_relation)
+    if place == "relation" and not told["near"]:
         some = await served.relations("", "number", 0, 12)
-        listed = [{"name": one["name"], "id": "", "value": one["id"]} for one in some["relations"] if one["facts"]][:6]
-        heading = "Relations with numbers"
-    else:
-        listed, heading = [], ""
-    near = [one | {"address": _with(asked, place, one["value"])} for one in listed]
-    return {"detail": fault.detail, "advice": fault.advice, "place": place, "near": near, "heading": heading}
+        held = [one for one in some["relations"] if one["facts"]][:6]
+        told["heading"] = "Relations with numbers"
+        told["near"] = [{"name": one["name"], "told": "", "value": one["id"]} for one in held]
+    near = [one | {"address": _with(asked, place, one["value"])} for one in told["near"]]
+    return {"advice": fault.advice, "place": place, **told, "near": near}
 
 
 def _place(asked: Mapping[str, Any], fault: Fault) -> str:
