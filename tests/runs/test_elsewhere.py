@@ -124,9 +124,12 @@ def test_a_relation_of_another_kind_or_unit_is_refused(run):
 
 
 def test_what_belongs_to_the_training_graph_is_refused_elsewhere(run, tmp_path):
-    other = run.on(people())
-    for verb in (other.audit, other.calibrate, other.report, lambda: other.export(tmp_path / "m.onnx")):
-        with pytest.raises(UsageError, match="works on the graph that a run was trained on"):
+    other, more = run.on(people()), run.with_facts([("person 99", "knows", "person 1")])
+    verbs = [other.audit, other.calibrate, other.report, lambda: other.export(tmp_path / "m.onnx")]
+    verbs += [lambda one=one: one.save(tmp_path / "copy") for one in (other, more)]
+    verbs += [lambda one=one: one.update([("a", "knows", "person 1")]) for one in (other, more)]
+    for verb in verbs:
+        with pytest.raises(UsageError, match="works on a run's own graph, and this run is asked of another"):
             verb()
 
 

@@ -157,6 +157,12 @@ def test_a_number_that_says_its_unit_or_is_told_as_kept_is_taken(heights_in_cm):
     assert age.qualifiers[0].value.value == 2001  # without a unit there is nothing to doubt
 
 
+def test_one_entity_and_one_pair_need_no_list(run):
+    later = run.update(remove_entities="person 7", merge=("person 3", "person 4"))
+    assert not {"person 7", "person 3"} & {one.name for one in later.graph.entities}
+    assert (later.version, later.versions()[-1].gone_entities) == (1, 2)
+
+
 def test_known_facts_may_be_passed_over_and_a_key_counts_once(folder, run):
     later = run.update([*NEW, ("person 0", "born in", "town 0"), NEW[0]], skip_known=True, key="monday")
     assert later.versions()[0].added == 3
@@ -252,6 +258,7 @@ def test_changes_survive_being_written():
 
 def test_the_command_line(folder, tmp_path, capsys):
     (tmp_path / "more.jsonl").write_text('{"head": "Zoe", "relation": "knows", "tail": "person 1"}\n')
+    (tmp_path / "gone.jsonl").write_text('{"head": "person 1", "relation": "born in", "tail": "town 1"}\n')
     assert invoke(["update", str(folder), str(tmp_path / "more.jsonl")]) == 0
     assert "Version 1: 1 fact added, 0 removed; 1 new entity" in capsys.readouterr().out
     assert invoke(["update", str(folder), "--merge", "Zoe", "person 2", "--source", "by hand"]) == 0
@@ -264,6 +271,8 @@ def test_the_command_line(folder, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["version"] == 1
     assert invoke(["predict", str(folder), *question, "2"]) == 2
     assert "no entity called 'Zoe'" in capsys.readouterr().err
+    assert invoke(["update", str(folder), "--remove", str(tmp_path / "gone.jsonl"), "--remove-entity", "person 7"]) == 0
+    assert Journal(folder).versions()[-1].source == "gone.jsonl, without person 7"
 
 
 def test_an_update_that_is_refused_leaves_no_copy(folder, tmp_path, capsys):

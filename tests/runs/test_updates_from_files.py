@@ -53,6 +53,16 @@ def test_a_refused_fact_of_a_file_is_told_by_its_line(folder, run, tmp_path, con
         run.update(remove=path)
 
 
+def test_a_what_if_is_checked_as_an_update_is(folder, run, tmp_path):
+    path = tmp_path / "more.csv"
+    path.write_text("head,relation,tail\nZoe,knows,person 1\nZoe,height,171\n")
+    assert run.with_facts(path).graph["Zoe"].texts() == ["Zoe · knows · person 1", "Zoe · height · 171"]
+    path.write_text("head,relation,tail\nZoe,height,1e300\n")
+    with pytest.raises(DataError, match=re.escape(f"{path}:2: the run cannot take 1e+300 for 'height'")):
+        run.with_facts(path)
+    assert not Journal(folder).versions()
+
+
 def test_a_record_that_lacks_a_part_is_no_other_format(run, tmp_path):
     path = tmp_path / "more.jsonl"
     path.write_text('{"head": "Zoe", "relation": "knows"}\n')

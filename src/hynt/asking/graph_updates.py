@@ -41,6 +41,7 @@ class GivenChange:
     skip_known: bool = False  # whether facts that are there already are passed over
     source: str = ""  # where it comes from, for the log
     key: str = ""  # asking again with the same one changes nothing
+    files: tuple[str, ...] = ()  # what facts came from, told where no source is given
 
     def written(
         self, run: Path, graph: Callable[[Journal, int], KnowledgeGraph]
@@ -55,18 +56,18 @@ class GivenChange:
             if again is not None:
                 return again, None
             before = graph(journal, len(versions))
-            change, after = self._fitted(before, run)
+            change, after = self.fitted(before, run)
             if not change:
                 if self.skip_known:
                     return None, None
                 raise UsageError("nothing was given to change.", advice="Give facts to add or remove, or entities.")
-            words = [f"{one} is {other}" for one, other in change.merged]
+            words = [*self.files, *(f"{one} is {other}" for one, other in change.merged)]
             words += [f"without {one}" for one in change.without_entities]
             told = shortened(self.source or ", ".join(words), _LONGEST_SOURCE)
             return writer.append(change, before, told, self.key, after), after
 
-    def _fitted(self, graph: KnowledgeGraph, run: Path) -> tuple[GraphChange, KnowledgeGraph]:
-        """The change in the graph's own names and units, and the graph with it."""
+    def fitted(self, graph: KnowledgeGraph, run: Path) -> tuple[GraphChange, KnowledgeGraph]:
+        """The change in the graph's own names and units, and the graph with it; what the run cannot take is refused."""
         merged = tuple((_named(graph, one), _named(graph, other)) for one, other in self.merge)
         gone = tuple(_named(graph, one) for one in self.remove_entities)
         graph = GraphChange(merged, gone).applied(graph)

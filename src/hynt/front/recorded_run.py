@@ -69,7 +69,7 @@ class RecordedRun(Predictor):
     def _refuse_elsewhere(self, verb: str) -> None:
         if self._elsewhere:
             raise UsageError(
-                f"{verb} works on the graph that a run was trained on, and this run is asked of another.",
+                f"{verb} works on a run's own graph, and this run is asked of another.",
                 where=verb,
                 advice="Take the run itself, from hynt.load.",
             )

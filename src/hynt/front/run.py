@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,27 +157,27 @@ class Run(Evaluable, Completable, Publishable):
         self._refuse_elsewhere("audit")
         return audit(self.path, out, **{"device": self._device, "version": self.version, **options})
 
-    def with_facts(self, facts: Iterable[Any]) -> Self:
+    def with_facts(self, facts: Facts) -> Self:
         """The same run, asked as if these were facts of its graph too; nothing is written. Facts are tuples `(head,
-        relation, tail, qualifiers)` and may name new entities and relations. The model must read observed facts, as
-        hynt-inductive does.
+        relation, tail, qualifiers)` or a file, as for `update`, and may name new entities and relations. The model must
+        read observed facts, as hynt-inductive does.
 
         >>> more = inductive.with_facts([("Zoe", "knows", "person 1")])
         >>> "Zoe" in more.graph, "Zoe" in inductive.graph
         (True, False)
         """
-        from hynt.asking.graph_updates import fitted_facts
-        from hynt.graph.changes import with_facts
+        from hynt.asking.graph_updates import GivenChange
 
-        return self.on(with_facts(self.graph, fitted_facts(self.graph, facts)))
+        self._refuse_fixed()
+        return self.on(GivenChange(_given(facts)).fitted(self.graph, self.path)[1])
 
     def update(
         self,
         facts: Facts | None = None,
         *,
         remove: Facts | None = None,
-        remove_entities: Sequence[str] = (),
-        merge: Sequence[tuple[str, str]] = (),
+        remove_entities: str | Sequence[str] = (),
+        merge: Sequence[str] | Sequence[tuple[str, str]] = (),
         corrections: str | os.PathLike[str] | None = None,
         skip_known: bool = False,
         format: str = "",  # noqa: A002 - the word users know it by
@@ -200,29 +200,22 @@ class Run(Evaluable, Completable, Publishable):
         from hynt import leftovers
         from hynt.asking.graph_updates import GivenChange, overlooked
         from hynt.formats.corrections import read_corrections
-        from hynt.models.contract import Part
-        from hynt.models.registry import MODELS
         from hynt.runs.journal import Journal
-        from hynt.runs.model_choice import ENSEMBLE
 
-        name = self.saved.manifest["model_name"]
-        if name == ENSEMBLE or Part.OBSERVED_FACTS not in MODELS.get(name).reads:
-            raise UsageError(
-                f"a run of {name!r} cannot follow its graph: it knows what it was trained on and nothing else.",
-                where=str(self.path),
-                advice="Make one that can: hynt train GRAPH --model hynt-inductive --out RUN.",
-            )
-        files = [Path(one).name for one in (facts, remove, corrections) if isinstance(one, (str, os.PathLike))]
+        self._refuse_elsewhere("update")
+        self._refuse_fixed()
+        files = tuple(Path(one).name for one in (facts, remove, corrections) if isinstance(one, (str, os.PathLike)))
         decided = None if corrections is None else read_corrections(Path(corrections))
         added, gone = _given(facts, format), _given(remove, format)
         change = GivenChange(
             added if decided is None else chain(added, decided.added()),
             gone if decided is None else chain(gone, decided.removed()),
-            remove_entities,
-            merge,
+            [remove_entities] if isinstance(remove_entities, str) else remove_entities,
+            cast("Sequence[tuple[str, str]]", [merge] if merge and isinstance(merge[0], str) else merge),
             skip_known,
-            source or ", ".join(files),
+            source,
             key,
+            files,
         )
         changed = self if out is None else type(self)(self.save(out).path, self._device, self.note)
         journal, graph = Journal(changed.path), changed.saved.graph
@@ -251,11 +244,26 @@ class Run(Evaluable, Completable, Publishable):
         >>> run.save("runs/copy").path.name
         'copy'
         """
+        self._refuse_elsewhere("save")
         self.saved.copy(Path(folder))
         return Run(folder, self._device, self.note)
 
+    def _refuse_fixed(self) -> None:
+        """Refuses a run whose model does not read the facts that it is asked of."""
+        from hynt.models.contract import Part
+        from hynt.models.registry import MODELS
+        from hynt.runs.model_choice import ENSEMBLE
 
-def _given(facts: Facts | None, format_name: str) -> Iterable[Any]:
+        name = self.saved.manifest["model_name"]
+        if name == ENSEMBLE or Part.OBSERVED_FACTS not in MODELS.get(name).reads:
+            raise UsageError(
+                f"a run of {name!r} cannot follow its graph: it knows what it was trained on and nothing else.",
+                where=str(self.path),
+                advice="Make one that can: hynt train GRAPH --model hynt-inductive --out RUN.",
+            )
+
+
+def _given(facts: Facts | None, format_name: str = "") -> Iterable[Any]:
     """Facts from a file of any format, or as they are."""
     from hynt.asking.graph_updates import FactFile
 
