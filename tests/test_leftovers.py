@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -76,6 +77,42 @@ def test_what_is_being_written_is_left_alone_until_its_writer_is_gone(holder, tm
     assert leftovers.left_overs(tmp_path, leftovers.A_DAY) == []
     assert command(["data", "clean", str(tmp_path)]) == 0
     assert "2 left-overs removed" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_left_overs_in_runs_are_found_too(tmp_path, capsys):
+    run = start(small_graph(), tiny_settings(), tmp_path / "runs" / "one", CPU)
+    kept = tmp_path / "elsewhere"
+    (kept / "manifest.json").mkdir(parents=True)
+    (run.path / "link").symlink_to(kept)
+    hidden = [".partial-calibration.json-abcdefgh", "updates/.partial-000001.jsonl-abcdefgh"]
+    (run.path / "updates").mkdir()
+    for place in (*(run.path / name for name in hidden), kept / ".partial-x-abcdefgh"):
+        place.touch()
+    assert command(["data", "clean", str(tmp_path / "runs"), "--json"]) == 0
+    removed = json.loads(capsys.readouterr().out)["removed"]
+    assert removed == [f"one/{name}" for name in hidden]
+    assert command(["data", "clean", str(run.path)]) == 0
+    assert "0 left-overs removed" in capsys.readouterr().out
+    assert [path.name for path in kept.glob(".*")] == [".partial-x-abcdefgh"]
+
+
+def test_a_folder_that_is_discarded_is_never_half_there(tmp_path, monkeypatch):
+    """A kill while its files go leaves a left-over."""
+    (tmp_path / "work" / "part").mkdir(parents=True)
+    (tmp_path / "work" / "plan.json").touch()
+
+    def dies(path, **_):
+        (path / "plan.json").unlink()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", dies)
+    with pytest.raises(KeyboardInterrupt):
+        files.WorkFolder(tmp_path / "work").remove()
+    monkeypatch.undo()
+    assert not (tmp_path / "work").exists()
+    assert len(leftovers.clean(tmp_path)) == 1
+    leftovers.discard(tmp_path / "nothing")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from hynt.errors import DataError, UsageError
-from hynt.leftovers import A_DAY, OLD, PARTIAL, clean, exchange, lock, recover, remove
+from hynt.leftovers import A_DAY, OLD, PARTIAL, clean, discard, exchange, lock, recover, remove
 from hynt.limits import LARGEST_INDEX
 
 MANIFEST_NAME = "manifest.json"
@@ -330,7 +330,7 @@ class WorkFolder:
 
     def remove(self) -> None:
         """Take the folder away, once the result is written."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        discard(self.path)
 
 
 def changes(old: Any, new: Any, path: str = "") -> list[str]:

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -94,6 +95,17 @@ def clean(folder: Path, age: float = 0.0, name: str | None = None) -> list[Path]
     for path in found:
         remove(path)
     return found
+
+
+def discard(folder: Path) -> None:
+    """Removes a folder; a kill on the way leaves it whole, or a left-over, but never half of it under its name."""
+    with suppress(OSError):
+        doomed = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{folder.name}-", dir=folder.parent))
+        try:
+            folder = folder.replace(doomed)
+        except OSError:  # it is not there, or its system replaces no folder
+            doomed.rmdir()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove(path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +53,7 @@ def audit(
     from hynt.files import check_parquet
     from hynt.interruption import stopping_on_signals
     from hynt.kernels.device import chosen_device
+    from hynt.leftovers import discard
     from hynt.training.resolve_settings import SettingsRequest
 
     target = None if out is None else Path(out)
@@ -74,5 +74,5 @@ def audit(
         if target is not None:
             found.write(target, components=components)
     if beside is not None:
-        rmtree(beside, ignore_errors=True)
+        discard(beside)
     return found

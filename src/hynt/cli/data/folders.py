@@ -54,18 +54,24 @@ def _tell_split(console: Console, result: dict[str, Any]) -> None:
 
 
 def clean(
-    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where graphs, runs and results lie.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where they lie; here by default.")] = Path(),
     as_json: JsonFlag = False,
 ) -> None:
-    """Remove hidden files and folders that killed commands left half-written in FOLDER, here by default.
+    """Remove hidden files and folders that killed commands left half-written in FOLDER and its graphs and runs.
 
     What another process is writing at the moment stays.
     """
+    from hynt.files import MANIFEST_NAME
     from hynt.leftovers import clean as removed
 
     if not folder.is_dir():
         raise UsageError(f"there is no folder {str(folder)!r}.", where="FOLDER", advice="Name one that is there.")
-    found: dict[str, Any] = {"folder": str(folder), "removed": [path.name for path in removed(folder)]}
+    gone = removed(folder)
+    ours = [path.parent for pattern in ("", "[!.]*/") for path in folder.glob(f"{pattern}{MANIFEST_NAME}")]
+    for place in [inner for one in ours for inner in (one, *one.rglob("*"))]:
+        gone += removed(place) if place.is_dir() and not place.is_symlink() else []
+    names = [path.relative_to(folder).as_posix() for path in gone]
+    found: dict[str, Any] = {"folder": str(folder), "removed": names}
 
     def text(console: Console) -> None:
         for name in found["removed"]:
