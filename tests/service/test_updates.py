@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 import hynt
 from hynt.cli.application import run as invoke
+from hynt.formats.jsonl import write_fact
 from hynt.runs.journal import Journal
 from tests.conftest import ROOT
 from tests.service.conftest import BEARER, TOKEN
@@ -188,6 +189,27 @@ def test_numbers_and_dates_of_new_relations_are_written_as_in_json_lines(updatin
         refused = send(updating, "POST", {"facts": [{"head": "Vera", "relation": "of a new kind", "tail": value}]})
         assert (refused.status, refused.pointers) == (422, [place]), refused.body
     assert journal.versions()[-1].version == told.json["version"]
+
+
+def test_a_line_of_json_lines_is_a_fact_in_each_of_its_forms(updating):
+    measured, seen = {"number": 0.27, "unit": "m", "literal": "27"}, {"date": "2020-05"}
+    pairs = [["seen", seen], ["with", "person 1"]]
+    for head, qualifiers in (
+        ("Kim", pairs),
+        ("Kai", [{"relation": name, "value": value} for name, value in pairs]),
+        ("Kid", {"seen": seen, "with": ["person 1"]}),
+    ):
+        given = {"head": head, "relation": "foot length", "tail": measured, "qualifiers": qualifiers}
+        assert send(updating, "POST", {"facts": [given]}).status == 200
+    added = [fact for head in ("Kim", "Kai", "Kid") for fact in hynt.load(updating.run, "cpu").graph[head]]
+    assert {(fact.tail, fact.qualifiers) for fact in added} == {(added[0].tail, added[0].qualifiers)}
+    assert added[0].tail.literal == "27"
+    exported = [json.loads(write_fact(fact)) for fact in added]  # the form that a refused removal is sent to
+    assert send(updating, "DELETE", {"facts": exported}).json["removed"] == 3
+    broken = {"head": "Kim", "relation": "knows", "tail": "Kai", "qualifiers": [["seen"]]}
+    refused = send(updating, "POST", {"facts": [broken]})
+    assert refused.pointers == ["#/facts/0/qualifiers/0"]
+    assert refused.json["detail"] == "this must be an object of fields and values"
 
 
 def test_a_quantity_of_a_relation_that_nobody_knows_is_a_number(updating):

@@ -245,7 +245,7 @@ def _value(graph: KnowledgeGraph, name: str, relation: Relation | None, value: V
             if not value.unit or value.unit == DATE_UNIT:
                 return value
             converted, unit = to_si(value.value, value.unit)
-            return Number(converted, repr(converted), unit)
+            return Number(converted, value.literal, unit)
         if relation.kind == "entity":
             raise DataError(
                 f"the relation {name!r} carries entities, and {value.literal} is a number.",

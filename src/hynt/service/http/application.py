@@ -138,10 +138,21 @@ def _faults(found: Sequence[Any]) -> list[Fault]:
     ]
 
 
+_WORDS = {
+    "missing": "this is missing",
+    "extra_forbidden": "this field is not known here",
+    "model_attributes_type": "this must be an object of fields and values",
+    "too_short": "this must have at least {min_length} of them",
+    "too_long": "at most {max_length} are taken, and these are {actual_length}",
+}
+"""What pydantic finds most often, in words that need no pydantic."""
+
+
 def _fault(found: Any) -> Fault:
-    """One of pydantic's findings: its words and where it is, never what was sent."""
+    """One of pydantic's findings: what it is and where, never what was sent."""
     place, *path = found["loc"]
-    detail = str(found["msg"]).removeprefix("Value error, ")
+    own = _WORDS.get(found["type"])
+    detail = str(found["msg"]).removeprefix("Value error, ") if own is None else own.format(**found.get("ctx", {}))
     if place != "body":
         return Fault(detail, parameter=str(path[0]) if path else str(place))
     steps = [str(step) for step in path if step not in ("one", "many") and not _is_type_tag(step)]

@@ -9,7 +9,18 @@ from typing import Annotated, Any, Literal, NoReturn
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictFloat, StrictInt, StrictStr, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    Tag,
+)
 from starlette.exceptions import HTTPException
 
 from hynt.calibration.intervals import LEVELS
@@ -167,6 +178,7 @@ class GivenNumber(_Strict):
 
     number: Annotated[StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)], AfterValidator(_finite)]
     unit: Annotated[StrictStr, Field(max_length=TEXT)] = ""
+    literal: Annotated[StrictStr, Field(max_length=TEXT, description="As its source wrote it.")] = ""
 
 
 def _readable(text: str) -> str:
@@ -181,6 +193,7 @@ class GivenDate(_Strict):
     """A date, for a relation that the graph lacks too."""
 
     date: Annotated[TextField, AfterValidator(_readable)]
+    literal: Annotated[StrictStr, Field(max_length=TEXT, description="As its source wrote it.")] = ""
 
 
 def _written_as(value: Any) -> str:
@@ -203,13 +216,26 @@ class GivenQualifier(_Strict):
     value: GivenValue
 
 
+def _as_objects(given: Any) -> Any:
+    """Qualifiers in any form that JSON Lines have."""
+    if isinstance(given, dict):
+        given = [
+            [name, one] for name, value in given.items() for one in (value if isinstance(value, list) else [value])
+        ]
+    if not isinstance(given, list):
+        return given
+    return [{"relation": one[0], "value": one[1]} if isinstance(one, list) and len(one) == 2 else one for one in given]
+
+
 class GivenFact(_Strict):
-    """A fact without a blank: values are read as in questions, or as JSON Lines have them."""
+    """A fact without a blank: values are read as in questions, or as JSON Lines have them. So a line of JSON Lines is
+    one, whichever way it writes its qualifiers.
+    """
 
     head: TextField
     relation: TextField
     tail: GivenValue
-    qualifiers: Annotated[list[GivenQualifier], Field(max_length=QUALIFIERS)] = []
+    qualifiers: Annotated[list[GivenQualifier], BeforeValidator(_as_objects), Field(max_length=QUALIFIERS)] = []
 
 
 class GivenFacts(_Strict):
@@ -247,8 +273,10 @@ class GivenFacts(_Strict):
 
 def _given(value: Any) -> Any:
     if isinstance(value, GivenNumber):
-        return number(value.number, value.unit)
-    return Number(parse_iso_date(value.date)[0], value.date, DATE_UNIT) if isinstance(value, GivenDate) else value
+        return number(value.number, value.unit, value.literal or None)
+    if isinstance(value, GivenDate):
+        return Number(parse_iso_date(value.date)[0], value.literal or value.date, DATE_UNIT)
+    return value
 
 
 # Bodies, read with suspicion: shallow, unambiguous, finite, real Unicode. Anything else is refused before use.
