@@ -111,6 +111,10 @@ def test_an_update_gives_the_answers_that_asking_of_the_new_graph_gives(run):
             "fact 2: the run cannot take 1e+300 for 'height': it learned from numbers too far from it.",
         ),
         ({"remove": NEW[:1]}, "fact 1: the graph does not hold this: (Zoe, knows, person 1)"),
+        (
+            {"facts": [NEW[0], ("Zoe", "foot", hynt.number(27, "cm")), ("Zoe", "foot", hynt.number(270, "mm"))]},
+            "fact 3: the graph holds this already: (Zoe, foot, 0.27 m). ",
+        ),
         ({"remove_entities": ["nobody"]}, "the graph has no entity called 'nobody'"),
         ({"merge": [("person 1", "person 1")]}, "merge: an entity cannot be merged with itself"),
         ({}, "nothing was given to change"),

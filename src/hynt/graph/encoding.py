@@ -292,7 +292,9 @@ def describe(fact: Fact) -> str:
     """A fact on one line, for messages."""
 
     def text(value: str | Number) -> str:
-        return f"{value.literal} {value.unit}".rstrip() if isinstance(value, Number) else value
+        if not isinstance(value, Number) or value.unit == DATE_UNIT:
+            return value if isinstance(value, str) else value.literal
+        return f"{float(value.value):.15g} {value.unit}".removesuffix(" 1").rstrip()
 
     qualifiers = ", ".join(f"{relation}: {text(value)}" for relation, value in fact.qualifiers[:3])
     more = ", …" if len(fact.qualifiers) > 3 else ""
