@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -234,6 +235,20 @@ def test_entities_with_the_same_facts_are_said_to_be_alike(run):
     more = run.on(graph).with_facts([*twins, ("Mo", "born in", "town 1")])  # as the note advises
     told = more.predict("?", "knows", "person 1", candidates=[["Mo", "Jo", "person 5"]]).notes
     assert not any("cannot tell" in note for note in told)
+
+
+def test_all_that_cannot_be_told_apart_are_named(run):
+    def told(*ids: str) -> str:
+        graph = run.with_facts([(one, "knows", "person 1") for one in ids]).graph
+        entities = tuple(one._replace(label="Ann") if one.name in ("a1", "a2") else one for one in graph.entities)
+        asked = run.on(replace(graph, entities=entities))
+        notes = asked.predict("?", "knows", "person 1", candidates=[list(ids)], top=9).notes
+        (words,) = [words for note in notes for words in re.findall("cannot tell (.*) apart by their facts", note)]
+        return words
+
+    assert sorted(re.split(", | and ", told("Mo", "Jo", "Lu"))) == ["Jo", "Lu", "Mo"]
+    assert sorted(told("a1", "a2").split(" and ")) == ["Ann (a1)", "Ann (a2)"]
+    assert re.fullmatch(r"\w\w, \w\w, \w\w and 3 more", told("Mo", "Jo", "Lu", "Bo", "Al", "Vi"))
 
 
 def test_verbs_about_training_work_on_the_graph_of_training(run):

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -139,10 +138,10 @@ class AnswerBuilder:
         if fitted and self.loaded.changed >= _CHANGED:
             what = f"{self.loaded.changed:.1%} of the facts have changed since probabilities were fitted"
             notes.append(f"{what}; training on from this run fits them anew")
-        alike = _alike(answers) if Part.OBSERVED_FACTS in self.loaded.model.reads else None
-        if alike is not None:
+        alike = _alike(answers) if Part.OBSERVED_FACTS in self.loaded.model.reads else ""
+        if alike:
             notes.append(
-                f"the model cannot tell {alike[0]} and {alike[1]} apart by their facts: their order says nothing, "
+                f"the model cannot tell {alike} apart by their facts: their order says nothing, "
                 "until a fact is added that one of them lacks"
             )
         kind = KIND_NAMES[asked.kind]
@@ -222,15 +221,21 @@ def _told_missing(missing: Sequence[MissingQualifier]) -> Iterator[str]:
     yield f"{most} training facts of this relation say {said}, and the question does not{ask}"
 
 
-def _alike(answers: tuple[Answer, ...]) -> tuple[str, str] | None:
-    """The first two neighbours that have the same score, up to the rounding of sums."""
+def _alike(answers: tuple[Answer, ...]) -> str:
+    """The first that have the same score, up to the rounding of sums, in words; "" where each has its own."""
     ranked = [one for one in answers if isinstance(one, RankedAnswer)]
-    for one, other in pairwise(ranked):
-        if math.isclose(one.score, other.score, rel_tol=1e-6, abs_tol=1e-7):
-            return one.name, other.name
-    return None
+    for at, one in enumerate(ranked):
+        same = [other for other in ranked[at:] if math.isclose(one.score, other.score, rel_tol=1e-6, abs_tol=1e-7)]
+        if len(same) > 1:
+            times = Counter(other.name for other in same)
+            words = [other.name if times[other.name] == 1 else f"{other.name} ({other.id})" for other in same]
+            last = words[-1] if len(words) <= _NAMED else f"{len(words) - _NAMED + 1} more"
+            return f"{', '.join(words[: _NAMED - 1][: len(words) - 1])} and {last}"
+    return ""
 
 
+_NAMED = 4
+"""Answers that are named, or counted, where the model cannot tell them apart."""
 SHOWN = 5
 """Stored answers that are judged and told; the rest is counted."""
 
