@@ -2,7 +2,8 @@
 
 python -m tools.notebooks                # after a notebook, or what it shows, has changed
 
-`mkdocs.yml` names this file as a hook: it makes a page of each notebook, and puts the menu in its order.
+`mkdocs.yml` names this file as a hook: it makes a page of each notebook, puts the menu in its order, and marks code
+that may be wrapped and code that may not.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,11 @@ MENU = FOLDER.parent.parent / "llms.txt"
 """Names every page in the order in which one may read them; decisions follow."""
 RUNNING = re.compile(r"[^\n]*\r")
 """What a progress line overwrites."""
+LINE = re.compile(r'<span (id="line-[^"]*">.*?\n</span>)', re.DOTALL)
+COLUMNS = re.compile(r"[─━│┃]|^(?=.{89}).*?\S {3,}\S")
+"""Of a drawn table, or of a long line that is set in columns."""
+LONG = re.compile(r"<code>([^<]{73,})</code>")
+"""Code within a sentence that takes most of a line, or more than one."""
 TABLE_STYLE = re.compile(r"<style scoped>.*?</style>", re.DOTALL)
 """Of pandas; tables of the pages look alike without it."""
 
@@ -84,6 +91,17 @@ def on_files(files: Any, config: Any) -> Any:
         content = page(Path(one.abs_src_path).read_text(encoding="utf-8"))
         files.append(File.generated(config, one.src_uri.removesuffix(".ipynb") + ".md", content=content))
     return files
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:  # noqa: ARG001
+    """mkdocs: marks lines that are drawn in columns, which are not wrapped, and long code in sentences, which is."""
+
+    def marked(line: re.Match[str]) -> str:
+        is_command = 'class="gp"' in line[0]
+        is_drawn = not is_command and COLUMNS.search(unescape(re.sub(r"<[^>]+>", "", line[0])))
+        return f'<span class="drawn" {line[1]}' if is_drawn else line[0]
+
+    return LONG.sub(r'<code class="long">\1</code>', LINE.sub(marked, html))
 
 
 def on_nav(nav: Any, config: Any, files: Any) -> Any:  # noqa: ARG001 - mkdocs passes them by name
