@@ -55,6 +55,7 @@ def test_python_examples_print_what_the_readme_shows(world_run, tmp_path, monkey
 
 def test_the_first_screen_of_the_readme_asks_a_run():
     first = "\n".join(text_of("README.md").splitlines()[:40])
+    assert len(text_of("README.md").splitlines()) < 120
     assert all(words in first for words in ("pip install", "hynt demo", "hynt.load(", ".predict(", ".to_pandas()"))
 
 

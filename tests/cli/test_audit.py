@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from hynt.cli.audit import _percent
 from hynt.graph.storage import save_graph
 from hynt.training.run import start, train
 from tests.conftest import ROOT
@@ -19,6 +20,12 @@ from tests.trends.series_graph import SERIES, series_graph
 
 PAGE = (ROOT / "docs" / "how-to" / "auditing.md").read_text(encoding="utf-8")
 SMALL = [*set_each(*NARROW, "batch_size=64"), "--device", "cpu", "--epochs", "2", "--folds", "2"]
+
+
+def test_nothing_that_a_model_says_is_certain():
+    shares = (0.0, 0.0004, 0.001, 0.5, 0.9994, 0.9995, 1.0)
+    told = ["under 0.1%", "under 0.1%", "0.1%", "50.0%", "99.9%", "over 99.9%", "over 99.9%"]
+    assert [_percent(share) for share in shares] == told
 
 
 @pytest.fixture(autouse=True)

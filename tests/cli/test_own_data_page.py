@@ -1,4 +1,6 @@
-"""The five-minute guide: its files are written, its commands run, and they print what the page shows."""
+"""The five-minute guide: its files are written, its commands run, and they print what the page shows; and the home page
+goes on with the graph that it leaves.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "start" / "own-data.md").read_text(encoding="utf-8")
+HOME = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 
 
@@ -33,6 +36,12 @@ def test_the_guide_does_what_it_says(tmp_path: Path):
             commands += run_commands(content, folder, environment)
     assert commands == 19
     assert (folder / "japan.png").read_bytes().startswith(b"\x89PNG")
+    went_on = re.findall(r"^\$ (hynt (\w+) my-.*)$", HOME, flags=re.MULTILINE)
+    assert [verb for _, verb in went_on] == ["train", "predict", "serve"]
+    for command, _ in went_on[:2]:
+        done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Douglas Adams · mass · ?\n  in the graph, train: 176.4 lb\n")
 
 
 def run_commands(content: str, folder: Path, environment: dict[str, str]) -> int:

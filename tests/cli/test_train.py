@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from hynt.formats.from_python import graph_from_facts
 from hynt.graph.storage import save_graph
 from hynt.runs.run_folder import RunFolder
 from tests.training.small_graph import NARROW, set_each, small_graph
@@ -33,6 +34,22 @@ def test_trains_says_how_it_goes_and_what_comes_next(people, tmp_path, hynt):
     assert "validation link.all.mrr" in done.err
     assert "best on validation: link.all.mrr" in done.out
     assert f"next: hynt evaluate {tmp_path / 'run'}" in done.out
+
+
+def test_what_comes_next_can_be_done_with_this_graph(tmp_path, hynt):
+    """A few facts all go to train: a run of them is asked, and measured once there are more."""
+    facts = [("Ann", "knows", "Bob"), ("Bob", "knows", "Ann"), ("Ann", "height", 170), ("Bob", "height", 180)]
+    for name, valid, told in (("few", [], "next: hynt serve"), ("more", facts[:1], "next: hynt evaluate")):
+        save_graph(graph_from_facts(facts, valid=valid, test=[]), tmp_path / name)
+        run = tmp_path / f"{name}-run"
+        done = hynt("train", tmp_path / name, "--out", run, "--epochs", 2, *SMALL)
+        assert done.code == 0, done.err
+        line = done.out[done.out.index("next: ") :].replace("\n", " ")
+        assert line.startswith(told)
+        assert ("--split valid, or" in line) == bool(valid)
+    refused = hynt("evaluate", tmp_path / "few-run")
+    assert refused.code == 2
+    assert "It has train alone: with more facts, an import sets some aside" in refused.err
 
 
 def test_json_is_one_object(people, tmp_path, hynt):

@@ -146,4 +146,5 @@ def _said(row: dict[str, Any]) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
+    """Nothing that a model says is certain."""
+    return "under 0.1%" if share < 0.001 else f"{share:.1%}" if share < 0.9995 else "over 99.9%"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -117,7 +118,8 @@ def train(
         raise Interrupted(stopped.what, advice=_how_to_go_on(graph, out, together)) from None
     if training.is_first_process():
         summary = {"run": str(out), **run.described(), **run.manifest["training"]}
-        deliver(summary, as_json=as_json, save=None, text=lambda console: _print_summary(console, summary))
+        splits = tuple(run.graph.splits)
+        deliver(summary, as_json=as_json, save=None, text=lambda console: _print_summary(console, summary, splits))
 
 
 def _how_to_go_on(graph: str, out: Path | None, processes: int) -> str:
@@ -125,7 +127,7 @@ def _how_to_go_on(graph: str, out: Path | None, processes: int) -> str:
     return f"Go on with: hynt train {graph} --out {out} --resume{together}"
 
 
-def _print_summary(console: Console, summary: dict[str, Any]) -> None:
+def _print_summary(console: Console, summary: dict[str, Any], splits: Sequence[str]) -> None:
     console.print(f"{summary['model']} trained in {duration(summary['seconds'])}, kept in {summary['run']}")
     of_tasks = summary.get("best_of_tasks", {})
     bests = [one for one in of_tasks.values() or (summary.get("best"),) if one and "value" in one]
@@ -134,7 +136,12 @@ def _print_summary(console: Console, summary: dict[str, Any]) -> None:
     if bests:
         told = "; ".join(f"{best['metric']} {best['value']:.4f} at epoch {best['epoch']}" for best in bests)
         console.print(f"best on validation: {told}")
-    console.print(f"next: hynt evaluate {summary['run']}, or hynt serve {summary['run']} to explore it")
+    explore = f"hynt serve {summary['run']} to explore it"
+    held_out = next((split for split in ("test", "valid") if split in splits), None)
+    asked = "" if held_out == "test" else f" --split {held_out}"
+    console.print(
+        f"next: {explore}" if held_out is None else f"next: hynt evaluate {summary['run']}{asked}, or {explore}"
+    )
 
 
 def _print_estimate(found: Estimate, device: str, as_json: bool) -> None:

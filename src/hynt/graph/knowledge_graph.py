@@ -220,9 +220,9 @@ class KnowledgeGraph(Table):
         True
         """
         if name not in self.splits:
-            raise UsageError(
-                f"this graph has no split {name!r}.", where="split", advice=f"It has {', '.join(self.splits)}."
-            )
+            alone = " alone: with more facts, an import sets some aside as valid and test"
+            advice = f"It has {', '.join(self.splits)}{alone if tuple(self.splits) == ('train',) else ''}."
+            raise UsageError(f"this graph has no split {name!r}.", where="split", advice=advice)
         return self.splits[name]
 
     def facts(self, split: str | None = None) -> Iterator[Fact]:

@@ -196,7 +196,8 @@ def _failures(hub: Any) -> tuple[type[Exception], ...]:
 
 def _refused(problem: Exception, repository: Repository) -> DataError:
     causes = [problem, *([problem.__cause__] if problem.__cause__ is not None else [])]
-    words = " ".join((str(cause).strip() or type(cause).__name__).splitlines()[0] for cause in causes)
+    told = ((str(cause).strip() or type(cause).__name__).splitlines()[0] for cause in causes)
+    words = " ".join(dict.fromkeys(told))
     return DataError(
         f"the hub did not do it: {words}",
         where=f"{HUB}{repository.name}",
