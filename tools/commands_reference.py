@@ -23,8 +23,8 @@ Look up every command and option of `hynt`. Made from `hynt COMMAND --help` by `
 keeps it up to date.
 
 `GRAPH` is a folder made by `hynt data import`, or a built-in name (`world`; write `./world` for a folder of that name).
-`RUN` is a folder made by `hynt train`, or `world`, the run that comes with hynt. Every command but `demo` takes
-`--json`: standard output then holds [one object](json.md) and nothing else.
+`RUN` is a folder made by `hynt train`, or `world`, the run that comes with hynt. Every command but `demo` and
+`mcp` takes `--json`: standard output then holds [one object](json.md) and nothing else.
 Failures have [exit codes](exit-codes.md). Ctrl-C leaves nothing half-written.
 """
 GUIDES = {

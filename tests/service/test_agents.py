@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,7 +17,10 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 import hynt
+from tests.conftest import ROOT
 from tests.service.loop_apart import run_apart
+
+PAGE = (ROOT / "docs" / "how-to" / "agents.md").read_text(encoding="utf-8")
 
 TOOLS = {
     "search_entities",
@@ -128,6 +133,27 @@ def test_an_agent_starts_the_command_itself(run, tmp_path):
     )
     assert facts.structured_content["total"] == 5
     assert len(answers.structured_content["the_model_says"]) == 1
+
+
+def test_what_the_page_shows_can_be_done(service, run, tmp_path):
+    """The configuration that agents are given, and the program, with a run and a question of these tests."""
+    configuration = json.loads(re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)[0])
+    ((_, given),) = configuration["mcpServers"].items()
+    assert (given["command"], given["args"]) == ("hynt", ["mcp", "world"])
+    own = shutil.copytree(run, tmp_path / "run")
+    started = StdioServerParameters(command=sys.executable, args=["-m", "hynt", "mcp", str(own)])
+    listed = asked(stdio_client(started), lambda client: client.list_tools()).tools
+    told = {
+        name for row in re.findall(r"^\| (`.*?) \|", PAGE, flags=re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
+    assert {tool.name for tool in listed} == TOOLS == told - {"add_facts", "remove_facts"}
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    for written, ours in (("http://127.0.0.1:8000", service.url), ("Japan", "Person 1"), ("capital", "born in")):
+        assert written in program
+        program = program.replace(written, ours)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("[{'name': '")
 
 
 def test_serving_beside_a_program(run, tmp_path):
