@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as compute
 import pyarrow.parquet as parquet
 
-from hynt.completion.question_files import PAIR, QUESTION_SCHEMA
-from hynt.graph.columns import Names
+from hynt.completion.question_files import PAIR
+from hynt.graph.columns import FULL_SCHEMA, Names
 from hynt.graph.fact_table import HEAD, RELATION, TAIL, component_starts, components, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 
@@ -19,7 +19,7 @@ KINDS = ("entity", "relation beside an entity", "number", "relation beside a num
 
 
 def drawn(graph: KnowledgeGraph, count: int, seed: int, kinds: tuple[str, ...] = KINDS[:3]) -> pa.Table:
-    """A table of QUESTION_SCHEMA; every component of the wanted kinds is as likely as any other."""
+    """A table of FULL_SCHEMA; every component of the wanted kinds is as likely as any other."""
     facts, is_number = concatenate(list(graph.splits.values())), graph.vocabulary.relation_is_number
     parts = components(facts, is_number)
     kind = parts.kind.astype(np.int64)
@@ -70,7 +70,7 @@ def _hidden(facts: pa.RecordBatch, position: np.ndarray, starts: np.ndarray) -> 
             pa.nulls(rows, pa.string()),
             lists,
         ],
-        schema=QUESTION_SCHEMA,
+        schema=FULL_SCHEMA,
     )
 
 

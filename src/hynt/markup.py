@@ -41,6 +41,13 @@ def shown(text: str) -> str:
     )
 
 
+def percent(probability: float) -> str:
+    """A probability as people read it; no line ends within it."""
+    if 0.0005 <= probability < 0.9995:
+        return f"{100 * probability:.1f}\u00a0%"
+    return ">\u00a099.9\u00a0%" if probability > 0.5 else "<\u00a00.1\u00a0%"
+
+
 def html(content: Content) -> Markup:
     """Content as HTML; None is nothing."""
     if content is None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from hynt.completion.question_files import QUESTION_SCHEMA
+from hynt.graph.columns import FULL_SCHEMA
 from hynt.graph.fact import Number
 
 
 def as_parquet(batch, path):
     """The questions of a batch, row by row, in the shape that facts have."""
     rows = [_row(*batch.questions.parts(number)) for number in range(len(batch.questions))]
-    parquet.write_table(pa.Table.from_pylist(rows, schema=QUESTION_SCHEMA), path)
+    parquet.write_table(pa.Table.from_pylist(rows, schema=FULL_SCHEMA), path)
 
 
 def _row(head, relation, tail, pairs):

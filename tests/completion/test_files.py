@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from hynt.completion.question_files import QUESTION_SCHEMA, open_questions
+from hynt.completion.question_files import open_questions
 from hynt.errors import UsageError
+from hynt.graph.columns import FULL_SCHEMA
 from hynt.graph.fact import Number
 from tests.completion.question_rows import as_parquet
 
@@ -119,7 +120,7 @@ def test_bad_lines_are_kept_in_their_places(tmp_path):
 
 def test_an_entity_and_a_number_is_too_much(tmp_path):
     row = {"head": "?", "relation": "height", "tail_entity": "p1", "tail_number": 1.0}
-    parquet.write_table(pa.Table.from_pylist([row], schema=QUESTION_SCHEMA), tmp_path / "q.parquet")
+    parquet.write_table(pa.Table.from_pylist([row], schema=FULL_SCHEMA), tmp_path / "q.parquet")
     (batch,) = open_questions(tmp_path / "q.parquet").batches(1)
     with pytest.raises(UsageError, match="the tail has an entity and a number"):
         batch.questions.parts(0)

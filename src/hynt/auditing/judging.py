@@ -30,7 +30,7 @@ from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import RELATION, Components, FactTable, components, filled, qualifier_of
 from hynt.graph.known_answers import KnownAnswers
 from hynt.graph.seen_values import SeenValues
-from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary
+from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary, spaced
 from hynt.runs.opening import LoadedRun
 from hynt.runs.scoring import ReadTile, read_tiles
 
@@ -178,7 +178,7 @@ class Judge:
         chosen = answerable_components(self.loaded.model, self._parts, task)
         if not len(chosen):
             return None
-        few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_QUESTIONS)).astype(np.int64)]
+        few = spaced(chosen, MOST_QUESTIONS)
         taken = self._parts.take(few)
         if task == "relation":
             return self._inverse_temperature_of_relations(taken, self._keys[few])

@@ -34,7 +34,7 @@ from hynt.files import RESTORE, index_text, read_index, write_whole
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import POSITION_GROUPS, Components, FactTable, components, position_group
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
-from hynt.graph.vocabulary import Floats, Ids, Vocabulary, spread
+from hynt.graph.vocabulary import Floats, Ids, Vocabulary, spaced, spread
 from hynt.runs import WEIGHTS
 from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun
@@ -419,7 +419,7 @@ def held_out(
     found, group = {}, position_group(parts.position[chosen])
     for one in np.unique(group).tolist():
         own = chosen[group == one]
-        few = own[np.linspace(0, len(own) - 1, min(len(own), most)).astype(np.int64)]
+        few = spaced(own, most)
         taken, others = parts.take(few), index.lookup(keys[few])
         held = HeldOut.read(loaded, task, table, taken, others, device, total=len(own), fold=fold)
         refuse_non_finite(held.is_finite, taken, loaded.graph, split)

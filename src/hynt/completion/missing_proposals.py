@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hynt.completion.question_files import QUESTION_SCHEMA
+from hynt.graph.columns import FULL_SCHEMA
 from hynt.graph.fact import Fact, Number
 from hynt.graph.fact_table import (
     HEAD,
@@ -30,7 +30,7 @@ from hynt.graph.vocabulary import Flags, Floats, Ids
 PROPOSAL_SCHEMA = pa.schema(
     [
         pa.field("rank", pa.int64(), nullable=False),  # from 1
-        *QUESTION_SCHEMA,  # the fact by its ids, as `hynt data import` reads it
+        *FULL_SCHEMA,  # the fact by its ids, as `hynt data import` reads it
         ("head_label", pa.string()),
         ("relation_label", pa.string()),
         ("tail_label", pa.string()),  # the entity's name, or the number with its unit

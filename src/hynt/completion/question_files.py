@@ -21,20 +21,11 @@ from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats import jsonl
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.parquet import RowReader, broken
-from hynt.graph.columns import UNREADABLE, bounded_batches
+from hynt.graph.columns import FULL_SCHEMA, UNREADABLE, bounded_batches
 from hynt.graph.fact import Fact
 from hynt.graph.vocabulary import Ids
 
-_VALUE = [("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string()), ("unit", pa.string())]
-PAIR = pa.struct([("relation", pa.string()), *_VALUE])
-QUESTION_SCHEMA = pa.schema(
-    [
-        ("head", pa.string()),
-        ("relation", pa.string()),
-        *((f"tail_{name}", kind) for name, kind in _VALUE),
-        ("qualifiers", pa.list_(PAIR)),
-    ]
-)
+PAIR = FULL_SCHEMA.field("qualifiers").type.value_type
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from hynt.graph.lookup import POSITIONS, EntityPosition, NameLookup, NameSearch,
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_stored
 from hynt.graph.units.conversion import display_of
+from hynt.graph.vocabulary import spaced
 
 _LONGEST = 200  # characters of a name that is written in the place of an id
 _MOST_TYPED, _COMMON = 10_000, 0.1
@@ -252,7 +253,7 @@ class GraphViews:
             "tail": [] if is_number else self._types(table.tail_entity[rows]),
         }
         first = rows[np.sort(np.unique(table.head[rows], return_index=True)[1])]
-        spread = first[np.unique(np.linspace(0, len(first) - 1, min(shown, len(first))).astype(np.int64))]
+        spread = spaced(first, shown)
         examples = [self.fact(fact) for fact in table.take(spread).facts(graph.vocabulary)]
         beside = {"usual": usual, "tails": tails, "qualified": qualified, "types": types}
         return {**self.relation(name), **beside, "heads": len(first), "examples": examples}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 Ids: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
+Scalar = TypeVar("Scalar", bound="np.generic[Any]")
+
+
+def spaced(values: NDArray[Scalar], most: int) -> NDArray[Scalar]:
+    """At most so many of the values (n,), evenly spaced, the first and the last among them."""
+    return values[np.linspace(0, len(values) - 1, min(len(values), most)).astype(np.int64)]
 
 
 def spread(start: Ids, size: Ids) -> tuple[Ids, Ids]:

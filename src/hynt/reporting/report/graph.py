@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hynt.graph.entity_facts import EntityFacts, facts_of
 from hynt.graph.fact_table import FactTable, component_starts, concatenate
@@ -13,6 +12,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.statistics import count_table
+from hynt.graph.vocabulary import spaced
 from hynt.markup import Column, Content, Markup, Row, definitions, element, figure, joined, long_table, section
 from hynt.reporting.charts_svg import distribution, drawing, histogram_chart, share_bar
 from hynt.reporting.neighbourhood import (
@@ -73,17 +73,10 @@ def _spreads(graph: KnowledgeGraph, facts: FactTable) -> list[Markup]:
 def _spread(graph: KnowledgeGraph, numbers: SortedNumbers, place: int) -> Markup:
     relation, start, size = (int(column[place]) for column in (numbers.present, numbers.start, numbers.size))
     named, label = graph.relations[relation], graph.relation_labels[relation]
-    values = thinned(numbers.value[start : start + size])
+    values = spaced(numbers.value[start : start + size], MOST_DRAWN)
     chart = distribution(f"spread-{relation}", f"Numbers of {label}", values.tolist(), named.unit)
     middle = format_quantity(float(numbers.value[start + size // 2]), named.unit)
     return figure(chart, f"{label}: {size:,} numbers, median {middle}")
-
-
-def thinned(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sorted values, evenly thinned out where there are more than a drawing can show."""
-    if len(values) <= MOST_DRAWN:
-        return values
-    return values[np.linspace(0, len(values) - 1, MOST_DRAWN).astype(np.int64)]
 
 
 def _relations(graph: KnowledgeGraph, facts: FactTable) -> Markup:

@@ -30,7 +30,7 @@ from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import FIRST_QUALIFIER, Components, components
 from hynt.graph.known_answers import AnswerLists
 from hynt.graph.sentences import Sentences
-from hynt.graph.vocabulary import Floats, Ids
+from hynt.graph.vocabulary import Floats, Ids, spaced
 from hynt.reporting.report.trust import SCHEMA_VERSION, Measurements, kept_measurements, measurements_path
 from hynt.runs import WEIGHTS
 from hynt.runs.observing import stored_folds
@@ -208,7 +208,7 @@ def _of_task(predictor: Predictor, split: str, task: TaskName) -> FirstOnes | No
     chosen = answerable_components(loaded.model, parts, task)
     if not len(chosen):
         return None
-    few = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_QUESTIONS)).astype(np.int64)]
+    few = spaced(chosen, MOST_QUESTIONS)
     taken = parts.take(few)
     answer = (taken.entity if task == "link" else taken.relation).astype(np.int64)
     known = predictor.known.of_kind(KIND_OF_TASK[task]).lookup(question_keys(table, is_number)[few])

@@ -9,7 +9,20 @@ from typing import Any
 
 from hynt.errors import DataError
 from hynt.files import read_index
-from hynt.markup import Column, Content, Markup, Row, RowGroup, definitions, element, figure, joined, section, table
+from hynt.markup import (
+    Column,
+    Content,
+    Markup,
+    Row,
+    RowGroup,
+    definitions,
+    element,
+    figure,
+    joined,
+    percent,
+    section,
+    table,
+)
 from hynt.reporting.charts_svg import coverage_chart, reliability_chart, share_bar
 from hynt.reporting.report.metrics import TITLES
 from hynt.runs.place import whole_run
@@ -101,15 +114,7 @@ def _answers(title: str, rows: Sequence[Measured]) -> Markup:
         Column("right?"),
     ]
     told = [
-        Row(
-            [
-                row["question"],
-                row["answer"],
-                _probability(row["probability"]),
-                share_bar(row["probability"]),
-                _verdict(row),
-            ]
-        )
+        Row([row["question"], row["answer"], percent(row["probability"]), share_bar(row["probability"]), _verdict(row)])
         for row in rows
     ]
     return table(title, columns, [RowGroup("", told)])
@@ -119,12 +124,6 @@ def _verdict(row: Measured) -> Markup:
     if row["correct"]:
         return element("span", "right", class_="right")
     return joined([element("span", "wrong", class_="wrong"), element("span", f"it is {row['truth']}", class_="truth")])
-
-
-def _probability(value: float) -> str:
-    if 0.0005 <= value < 0.9995:
-        return f"{100 * value:.1f} %"
-    return "> 99.9 %" if value > 0.5 else "< 0.1 %"
 
 
 # Where the figures of a report are kept in a run, and what was kept there. No torch here: a page reads them too.

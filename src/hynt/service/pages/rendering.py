@@ -16,7 +16,7 @@ from markupsafe import Markup
 from hynt import __version__
 from hynt.graph.sentences import format_quantity, unit_in_words
 from hynt.graph.units.conversion import with_display
-from hynt.markup import shown
+from hynt.markup import percent, shown
 from hynt.reporting.charts_svg import share_bar
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.questions import address
@@ -95,13 +95,6 @@ def script_address(name: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def percent(share: float) -> str:
-    """A probability as people read it; no line ends within it."""
-    if 0.0005 <= share < 0.9995:
-        return f"{100 * share:.1f}\u00a0%"
-    return ">\u00a099.9\u00a0%" if share > 0.5 else "<\u00a00.1\u00a0%"
 
 
 def share(part: float) -> str:
