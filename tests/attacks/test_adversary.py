@@ -152,8 +152,20 @@ def test_a_message_without_end_is_not_kept():
     lines = io.BufferedReader(BoundedLines(io.BufferedReader(Endless(), 2**20)))
     (told,) = [json.loads(line) for line in lines]
     assert told == {"jsonrpc": "2.0", "id": 7, "method": "a message of more than 65,536 bytes"}
-    short = b'{"id": 1}\n' + b"y" * 65_535 + b"\n\n" + b"z" * 65_536 + b"\nlast"
-    assert [len(line) for line in io.BufferedReader(BoundedLines(io.BytesIO(short)))] == [10, 65_536, 1, 68, 4]
+    ping = b'{"jsonrpc": "2.0", "id": 1, "method": "%s"}'
+    longest = ping % (b"y" * (65_535 - len(ping) + 2))
+    short = b"\n".join((ping % b"x", longest, b"", b"z" * 65_536, ping % b"last"))
+    assert [len(line) for line in io.BufferedReader(BoundedLines(io.BytesIO(short)))] == [43, 65_536, 1, 68, 45]
+
+
+@pytest.mark.parametrize("said", [b'"\\ud800"', b"[" * 3_000 + b"]" * 3_000, b"nothing"])
+def test_a_message_that_cannot_be_read_is_answered(said):
+    """The protocol's library passes over it in silence, and whoever asked would wait."""
+    from hynt.service.agents import BoundedLines
+
+    call = b'{"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "a", "arguments": {"query": %s}}, "id": 5}\n'
+    (told,) = [json.loads(line) for line in io.BufferedReader(BoundedLines(io.BytesIO(call % said)))]
+    assert (told["id"], told["method"]) == (5, "a message that cannot be read")
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 import torch
 import yaml
 
+from hynt import files
 from hynt.asking.predictor import load
 from hynt.cli.application import run
 from hynt.errors import DataError, UsageError
@@ -68,6 +69,18 @@ def test_an_exported_graph_is_described_and_read_again(tmp_path, capsys):
     told = capsys.readouterr()
     assert "Read as parquet." in told.out
     assert CROISSANT not in told.out + told.err
+
+
+def test_an_export_is_described_from_its_first_moment(tmp_path, monkeypatch):
+    described, publish = [], files._publish
+
+    def watched(staging, folder, overwrite):
+        described.append((staging / CROISSANT).is_file())
+        publish(staging, folder, overwrite)
+
+    monkeypatch.setattr(files, "_publish", watched)
+    export_graph(small_graph(), tmp_path / "files", "parquet")
+    assert described == [True]
 
 
 def test_the_graph_of_a_run_is_described_as_a_data_set(given):

@@ -11,7 +11,7 @@ and a plain one with head, relation and tail, where the type of the tail column 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,9 +53,9 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
         raise broken(path, problem) from None
 
 
-def write_graph(graph: KnowledgeGraph, path: Path) -> list[Path]:
+def write_graph(graph: KnowledgeGraph, path: Path, describe: Callable[[Path], str] | None = None) -> list[Path]:
     """A folder with one Parquet file per split, units included, and what is known of entities and relations beside
-    them."""
+    them; `describe` adds a file about them, before the folder has its name, and says which."""
     from hynt.formats.declarations import write_declarations
 
     names = []
@@ -64,6 +64,7 @@ def write_graph(graph: KnowledgeGraph, path: Path) -> list[Path]:
             _write_split(graph, split, folder / f"{split}.parquet")
             names.append(f"{split}.parquet")
         names += [made.name for made in write_declarations(graph, folder)]
+        names += [] if describe is None else [describe(folder)]
     return [path / name for name in names]
 
 

@@ -206,19 +206,17 @@ def export_graph(
     check_new_folder(target, "out")
     loaded = graph if isinstance(graph, KnowledgeGraph) else read_graph(graph)
     with interruptible():
-        made = list(chosen.write(loaded, target))
-        if chosen.name == "parquet":
-            from hynt.files import write_whole
-            from hynt.leftovers import remove
-            from hynt.sharing.cards import CROISSANT, croissant_text
+        if chosen.name != "parquet":
+            return list(chosen.write(loaded, target))
+        from hynt.files import write_whole
+        from hynt.formats.parquet import write_graph
+        from hynt.sharing.cards import CROISSANT, croissant_text
 
-            try:
-                write_whole(target / CROISSANT, croissant_text(loaded.manifest, target))
-            except BaseException:  # an export is there whole or not at all
-                remove(target)
-                raise
-            made.append(target / CROISSANT)
-        return made
+        def describe(folder: Path) -> str:
+            write_whole(folder / CROISSANT, croissant_text(loaded.manifest, folder))
+            return CROISSANT
+
+        return write_graph(loaded, target, describe)
 
 
 def list_graphs() -> list[dict[str, Any]]:
