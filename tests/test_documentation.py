@@ -121,6 +121,17 @@ def test_generated_pages_are_up_to_date(page):
     assert page.read_text(encoding="utf-8") == made(), f"say: python -m tools.{tool}"
 
 
+def test_every_setting_says_what_it_is_and_why():
+    """In words of its own: no symbol alone, nothing that goes on from the name of the setting, no word of Python."""
+    rows = [re.split(r" (?<!\\)\| ", line) for line in settings_reference.page().splitlines() if line.startswith("| `")]
+    assert len(rows) > 150
+    for name, _, _, meaning, why in rows:
+        assert len(meaning.split()) >= 3, name
+        assert not re.match(r"(of|on|in|None) ", meaning), name
+        assert "None" not in meaning, name
+        assert len(why.split()) >= 3, name
+
+
 def test_every_command_of_the_gallery_has_its_picture():
     named = {word for command in gallery.commands() for word in command if word.endswith(".svg")}
     assert len(named) == 5

@@ -9,7 +9,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, Literal, cast, get_args, get_origin
@@ -87,48 +87,132 @@ WHY = {
 }
 
 MEANING = {
-    "seed": "of all that is drawn: first weights, order, what is masked, negatives, dropout",
-    "batch_size": "facts of a step, over all processes; of models with other items, those",
+    "seed": "decides all that is drawn: first weights, order, what is masked, negatives, dropout",
+    "batch_size": "facts in one step, over all processes together; of models that learn from other items, those",
     "train_on": "the facts that are learned from",
     "scale_on": "the facts whose least and greatest numbers are 0 and 1",
-    "optimiser.learning_rate": "highest",
+    "literals": '"shuffled" deals training numbers anew within each relation: do they help?',
+    "optimiser.learning_rate": "the highest rate of the schedule",
+    "optimiser.clip": "the greatest norm of a step's gradient; left out: gradients are not clipped",
     "optimiser.beta1": "decay of the mean of gradients",
     "optimiser.beta2": "decay of the mean of squared gradients",
     "optimiser.epsilon": "keeps steps finite where gradients vanish",
+    "optimiser.weight_decay": 'the share of every weight, times the rate, that a step takes away; "muon": of matrices',
+    "optimiser.matrix_rate": 'the highest rate of what "muon" moves',
+    "optimiser.table_rate": "the highest rate of sharded tables, which row-wise Adagrad moves",
     "schedule.epochs": "how often all facts are learned from",
     "schedule.growth": "how many times as long each cycle is as the one before",
-    "schedule.lowest_rate": "where a cycle ends",
-    "schedule.shape": "how the rate moves",
+    "schedule.lowest_rate": "the rate at which a cycle ends",
+    "schedule.shape": "how the rate moves, as said above",
+    "schedule.warm_up": 'the share of all steps in which "linear" and "warm-cosine" rise',
+    "schedule.decay": 'what "steps" multiplies the rate with after each period; 1 keeps it as it is',
+    "schedule.seconds": "the longest that training takes; left out: all epochs",
+    "schedule.epoch_steps": "steps of an epoch where each step is drawn anew; left out: all facts are asked about once",
     "masking.numbers": "whether numbers are masked, too",
-    "masking.relations": "whether relations are",
-    "masking.qualifiers": "whether relations and values of qualifiers are",
+    "masking.relations": "whether relations of triplets are masked, too",
+    "masking.qualifiers": "whether relations and values of qualifiers are masked, too",
     "losses.smoothing": "ε, the share of the target that is spread over all candidates",
+    "losses.relation_smoothing": "the same share for relations; left out: as for entities",
+    "losses.relation_weight": "λ1, how much the loss of relations counts",
+    "losses.number_weight": "λ2, how much the loss of numbers counts",
+    "losses.softmax": 'whether all entities compete or a sample of them; "auto" samples where there are very many',
+    "losses.negatives": "with how many sampled entities a question is compared, where it is with a sample",
     "losses.negative_source": "how sampled entities are drawn: alike, by frequency, or some of each",
-    "validation.chosen.link": "the epoch for links",
-    "validation.chosen.relation": "the epoch for relations",
-    "validation.chosen.number": "the epoch for numbers",
-    "saving.minutes": "between two checkpoints",
+    "validation.every": "epochs from one validation to the next; left out: at the ends of cycles and of training",
+    "validation.seconds": "seconds of training after which a validation is due as well",
+    "validation.chosen.link": "the epoch whose weights answer for links",
+    "validation.chosen.relation": "the epoch whose weights answer for relations",
+    "validation.chosen.number": "the epoch whose weights answer for numbers",
+    "saving.minutes": "minutes from one checkpoint to the next",
     "model.dimension": "length of the vectors of entities and relations",
-    "model.layers": "of the transformer",
-    "model.heads": "of attention, in each layer",
+    "model.layers": "layers of the transformer",
+    "model.heads": "attention heads in each layer",
     "model.feedforward": "width of the net after each attention",
     "model.dropout": "share of hidden units that a step leaves out",
     "model.numbers": "how a ranking of literals becomes a number",
-    "model.head_rate": "learning rate of the head for numbers",
-    "model.distance": "between head plus relation and tail: the smaller, the likelier",
     "model.gate": "how an entity's vector takes in its literals",
-    "model.feature_map_dropout": "after ConvE's convolution",
     "model.composition": "how a relation moves what is sent along an edge, and a qualifier its relation",
-    "model.bins": "of a number's distribution over its relation's range",
-    "model.role_dropout": "of roles' vectors",
-    "model.entity_dropout": "of entities' vectors",
-    **{
-        f"model.{which}_{part}": f"of the {which} transformer{more}"
-        for which in ("context", "prediction")
-        for part, more in (("layers", ""), ("heads", ", in each layer"), ("feedforward", ": its nets' width"))
-    },
+    "model.head_rate": "learning rate of the head for numbers",
+    "model.head_epochs": "epochs of the head for numbers, which is fitted once links are learned",
+    "model.pool": "where negatives' values come from: seen in such a place, all, or all possible answers",
+    "model.negatives": "false facts that are drawn beside each true one",
+    "model.loss": "each fact is told true from false, or chosen among its negatives",
+    "model.relation_share": "share of negatives that exchange a relation; left out: the share of relations in all ids",
 }
-"""What is meant where the settings themselves say nothing."""
+"""What is meant, where the settings themselves say nothing or say it for readers of the code."""
+
+MEANING_OF_MODELS = {
+    "hynt": {
+        **{
+            f"{which}_{part}": words.format(which)
+            for which in ("context", "prediction")
+            for part, words in (
+                ("layers", "layers of the {} transformer"),
+                ("heads", "attention heads in each layer of the {} transformer"),
+                ("feedforward", "width of the nets in the {} transformer"),
+            )
+        },
+        "numbers": '"discrete" is the ablation that takes each literal for an entity; a number is then the best-ranked '
+        "literal's",
+        "number_bias": "whether a number's vector has a bias, b_r in v·w_r + b_r; the released code has none",
+        "encoding_bias": "biases in W_tri and W_qual, which join a fact's parts; the released code has them",
+        "position_scale": "how large position vectors start, as a share of Xavier's bound; small ones leave room for "
+        "what they are added to ([how weights start](../background/models.md#how-weights-start))",
+        "context_position": "a position vector for z, a fact's summary, in the prediction transformer; the released "
+        "code adds none",
+    },
+    "hynt-inductive": {
+        "dropout": "share left out of what attention and feed-forward net add to a node",
+        "message_dropout": "share left out of messages, and of the hidden units of their net",
+        "bins": "bins of a number's distribution over its relation's range",
+        "observed_share": "share of the facts that a step reads; it is asked about the others",
+    },
+    "transea": {"distance": "how the way from head plus relation to the tail is measured: the shorter, the likelier"},
+    "kbln": {
+        "numeric_init": 'how the weights of numeric differences start; with "normal" thousands of candidates without '
+        "literals begin with the same large score"
+    },
+    "literale": {
+        "base": "the model that scores; the paper's searched settings name ConvE's dropouts, so its row is likely "
+        '"conve"',
+        "feature_map_dropout": "share left out after ConvE's convolution",
+        "projection_dropout": "share left out after ConvE's projection",
+    },
+    "stare": {
+        "graph_layers": "layers of the graph encoder; 0 is the paper's ablation without it",
+        "dropout": "share left out in the transformer",
+        "message_dropout": "share left out of what each direction of the graph brings an entity",
+        "graph_dropout": "share left out after each graph layer",
+        "positions": "whether the transformer has position vectors",
+    },
+    "hy-transformer": {
+        "dropout": "share left out in the transformer",
+        "table_dropout": "share left out of the whole table of entities: the same entries are missing in what is read "
+        "and in the candidates",
+    },
+    "gran": {"dropout": "share left out of hidden states and of attention weights"},
+    "nalp": {
+        "dimension": "d, length of the vectors of roles and values",
+        "filters": "n_f, filters of the convolution over role and value",
+    },
+    "ram": {
+        "dimension": "d, length of each part of an entity's vector",
+        "parts": "m, parts of an entity's vector",
+        "basis": "K, vectors of the basis that all roles share",
+        "role_dropout": "share left out of roles' vectors",
+        "entity_dropout": "share left out of entities' vectors",
+    },
+    "neuinfer": {
+        "validity_layers": "n₁, layers of the net that judges the triplet",
+        "compatibility_layers": "n₂, layers of the net that judges how well qualifiers agree with it",
+        "validity_weight": "w, how much the triplet's validity counts; the rest is for the qualifiers",
+    },
+    "neighbour-mean": {"shrinkage": "as how many neighbours with the relation's mean it counts"},
+}
+MEANING_OF_MODELS["tnalp"] = MEANING_OF_MODELS["nalp"] | {
+    "type_dimension": "d_t, length of the vectors of latent types"
+}
+"""What is meant by a setting of one model, where others of that name mean something else."""
 
 _WIDTH = "the width that the HyNT paper gave all models but RAM"
 _SCRIPT = "the released script's value"
@@ -262,7 +346,9 @@ def page() -> str:
         ]
     parts.append("## model\n\nWhat each model takes for itself, under `model.`: `--set model.dropout=0.3`.\n")
     for name, entry in MODELS.items():
-        own = {path.removeprefix("model."): row for path, row in _rows(entry.settings, "model.")}
+        own_words = {f"model.{setting}": words for setting, words in MEANING_OF_MODELS.get(name, {}).items()}
+        of_model = _rows(entry.settings, "model.", own_words)
+        own = {path.removeprefix("model."): row for path, row in of_model}
         why = WHY_OF_MODELS.get(name, {})
         wrong = sorted(set(own) ^ set(why))
         if wrong:
@@ -288,8 +374,8 @@ def _group_class(group: str) -> type:
     return cast(type, found)
 
 
-def _rows(cls: type, prefix: str) -> Iterator[tuple[str, str]]:
-    """Path and row of each setting, groups after what stands alone."""
+def _rows(cls: type, prefix: str, own: Mapping[str, str] = {}) -> Iterator[tuple[str, str]]:
+    """Path and row of each setting, groups after what stands alone; `own` has words for this class alone."""
     said, found = _meanings(cls), settings_of(cls)
     ordered = sorted(fields(cls), key=lambda one: is_group(shape_of(found[one.name].annotation).bare))
     for one in ordered:
@@ -298,9 +384,12 @@ def _rows(cls: type, prefix: str) -> Iterator[tuple[str, str]]:
             yield from _rows(shape_of(annotation).bare, f"{prefix}{one.name}.")
         else:
             path = f"{prefix}{one.name}"
-            meaning = said.get(one.name) or MEANING.get(path)
+            meaning = own.get(path) or MEANING.get(path) or said.get(one.name)
             if meaning is None:
                 raise SystemExit(f"say in MEANING what {path} of {cls.__name__} means")
+            meaning = re.sub(
+                r"^[A-Z](?=[a-z]+ )", lambda first: first[0].lower(), meaning.replace("None: ", "left out: ")
+            )
             yield path, f"| `{path}` | {_values(annotation)} | {_default(one)} | {meaning} |"
 
 
