@@ -197,6 +197,7 @@ def test_a_question_without_qualifiers_may_have_nothing_to_take_away(tmp_path):
     found = explain(load(run, "cpu"), ("p2", "height", "?"))
     assert found.influences == ()
     assert found.notes[0].endswith(": without qualifiers there is nothing to take away")
+    assert str(found).splitlines()[-len(found.notes) :] == [f"note: {note}" for note in found.notes]
 
 
 def test_gran_is_explained_without_attention(tmp_path):
@@ -206,5 +207,6 @@ def test_gran_is_explained_without_attention(tmp_path):
     run = train(start(town_graph(), settings, tmp_path / "run", CPU), CPU).path
     found = explain(load(run, "cpu"), ("p2", "spouse", "?", WEDDING))
     assert found.notes == ("this model has no context transformer: there is no attention to show",)
+    assert f"  explained: {found.about.name}, rank {found.about.rank}, probability 0." in str(found)
     assert {"head", "relation"} <= set(by_part(found, "hidden"))
     assert {"qualifier 1", "qualifier 2", "all qualifiers"} == set(by_part(found))

@@ -150,8 +150,7 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
             f"first answer: {visible(first['name'])}, probability {format_probability(first['probability'])}",
             soft_wrap=True,
         )
-        place = f"rank {found.about.rank}, probability {format_probability(found.about.probability)}"
-        console.print(f"explained: {visible(found.about.name)}, {place}", soft_wrap=True)
+        console.print(f"explained: {visible(str(found.about))}", soft_wrap=True)
         columns = ["without", "says", "", "probability", "change", "rank", "first answer"]
     looked, rows = found.attention is not None, []
     for one in found.influences:

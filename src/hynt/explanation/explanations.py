@@ -93,6 +93,9 @@ class Explained:
     probability: float
     rank: int
 
+    def __str__(self) -> str:
+        return f"{self.name}, rank {self.rank:,}, probability {format_probability(self.probability)}"
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -156,12 +159,13 @@ class Explanation(PlainValues, Table):
         return arrow_table((one.to_dict() for one in self.influences), pa.schema(list(kinds.items())))
 
     def __repr__(self) -> str:
-        lines = [str(self.answers), *(f"  {self._words(one)}" for one in self.influences)]
-        return "\n".join(lines)
+        lines = [str(self.answers), *([] if self.about is None else [f"  explained: {self.about}"])]
+        lines += [f"  {self._words(one)}" for one in self.influences]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes if note not in self.answers.notes)])
 
     def _repr_html_(self) -> str:
         rows = [[one.part, one.says, one.change, *self.cells(one)] for one in self.influences]
-        named = "first answer" if self.about is None else f"explained: {self.about.name}"
+        named = "first answer" if self.about is None else f"explained: {self.about}"
         outcome = ["answer", "change"] if self.about is None else ["probability", "change", "rank"]
         shown = table(["without", "says", "", *outcome], rows, numbers=range(3, 3 + len(outcome)))
         return box(self.answers.question, quiet(named), shown, quiet(*self.notes))
