@@ -228,7 +228,8 @@ class GraphViews:
 
     def relation_in_use(self, name: str, shown: int = 10) -> dict[str, Any]:
         """A relation with what usually stands beside it: qualifiers, tails that several facts share, facts of
-        different heads from all over the graph, and the relations whose facts it qualifies.
+        different heads from all over the graph, and the relations whose facts it qualifies. Of a relation that only
+        qualifies, its values stand for tails, and examples are facts that it qualifies.
         """
         identity = self.names.relation(name)
         table, graph = self._index.table, self.graph
@@ -241,19 +242,21 @@ class GraphViews:
             for one, count in _commonest(pairs, shown)
         ]
         is_number = graph.relations[identity].kind == "number"
+        as_qualifier = np.flatnonzero(table.qualifier_relation == identity)
+        values = table.tail_entity[rows] if len(rows) else table.qualifier_entity[as_qualifier]
         tails = [
-            {**self._entity(one), "share": count / len(rows)}
-            for one, count in ([] if is_number else _commonest(table.tail_entity[rows], shown))
+            {**self._entity(one), "share": count / len(values)}
+            for one, count in ([] if is_number else _commonest(values, shown))
             if count > 1
         ]
-        carriers = table.relation[np.unique(owner[table.qualifier_relation == identity])]
+        carriers = table.relation[np.unique(owner[as_qualifier])]
         qualified = [self._relation(one) for one, _ in _commonest(carriers, shown)]
         types = {
             "head": self._types(table.head[rows]),
             "tail": [] if is_number else self._types(table.tail_entity[rows]),
         }
         first = rows[np.sort(np.unique(table.head[rows], return_index=True)[1])]
-        spread = spaced(first, shown)
+        spread = spaced(first if len(rows) else np.unique(owner[as_qualifier]), shown)
         examples = [self.fact(fact) for fact in table.take(spread).facts(graph.vocabulary)]
         beside = {"usual": usual, "tails": tails, "qualified": qualified, "types": types}
         return {**self.relation(name), **beside, "heads": len(first), "examples": examples}

@@ -68,3 +68,11 @@ def test_the_home_page_asks_what_the_run_answers_best(service, predictor):
     assert len(questions) == len(best)
     shown = [html.unescape(address) for address in re.findall(r'<li><a href="(/ask\?[^"]*)"', page)]
     assert [one["address"] for one in questions] == shown
+
+
+def test_why_there_is_no_interval_is_said_once(service):
+    page = service.get("/ask?head=town/0&relation=population&tail=%3F", Accept="text/html").body.decode()
+    main = page.split("<main")[1]
+    assert main.lower().count("there is no interval") == 1
+    assert "There is no interval: all 48 training facts of this relation say date, and the question does not" in main
+    assert re.search(r"Ask with <a [^>]+>date \d{4}", main), "what would give one is offered"

@@ -57,6 +57,19 @@ def test_a_relation_of_entities(plain_site):
     assert "Ask for one" not in only_qualifier
 
 
+def test_a_relation_that_only_qualifies_leads_on(plain_site):
+    place = text_of(plain_site, "/relation?id=place")
+    values = re.findall(r'href="/entity\?id=([^"]+)">(\w+)', place.split("Commonest values")[1].split("</section>")[0])
+    assert sorted(values) == [("town%2F0", "Springfield"), ("town%2F1", "Shelbyville"), ("town%2F2", "Ogdenville")]
+    examples = place.split('id="examples"')[1].split("</section>")[0]
+    assert examples.count("/ask?head=p") == 10
+    assert examples.count("&relation=P26&tail=%3F&qualifier=date&") == 10
+    dates = text_of(plain_site, "/relation?id=date")
+    assert "Its dates" in dates
+    assert re.search(r"From 1990 to 2009; half of them come before \d{4}", dates)
+    assert "Commonest values" not in dates
+
+
 def test_what_facts_look_like_is_said_in_a_line(plain_site):
     assert "Its facts read <b>an entity · population · a number (date)</b>." in text_of(
         plain_site, "/relation?id=P1082"
@@ -105,6 +118,10 @@ def test_kept_figures_are_shown():
         "on average, and half of them by 0.2 L/year or less; 2 times they were nearer than the median of its numbers "
         "in training."
     )
+    rows[0] |= {"unit": "date", "display_unit": "", "mae": 2.0, "median_error": 0.5}
+    (found,) = quality_of({**numbers, "evaluation": {"number": {"per_relation": rows}}}, "P2")
+    assert found["told"].startswith("3 times asked for its date, answers were off by 2 years on average")
+    assert found["told"].endswith("nearer than the median of its dates in training.")
     (found,) = quality_of(numbers, "P2")
     assert found["told"].endswith("answers were off by 10.0% of its range."), "as files of 0.1.0 say it"
     assert quality_of(None, "P1") == []

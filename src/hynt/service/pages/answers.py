@@ -88,8 +88,10 @@ async def _number(served: ServedRun, form: AskedForm, found: Mapping[str, Any]) 
         return None
     answer = found["answers"][0]
     relation = await served.relation(_relation_of_blank(form))
+    none = (note for note in found["notes"] if answer["low"] is None and note.startswith("there is no interval"))
     return {
         "answer": answer,
+        "no_interval": next(none, "there is no interval for it"),
         "relation": relation,
         "chart": number_chart(relation, answer),
         "texts": rounded_texts(answer),

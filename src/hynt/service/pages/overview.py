@@ -164,9 +164,11 @@ def quality_of(measured: Measurements | None, relation: str) -> list[dict[str, A
         for row in groups["relation"]:
             if row["group"] == relation:
                 metrics = [(WORDS[one], f"{row[one]:.3f}") for one in METRICS[task] if row.get(one) is not None]
-                told = _number_told(measured or {}, row) if task == "number" else _ranks_told(row)
-                times = f"{plural(int(row['count']), 'time')} {_ASKED[task]}, "
-                found.append({"told": f"{times}{told}.", "asked": _ASKED[task], "metrics": metrics})
+                own = _measured_numbers(measured or {}, relation) if task == "number" else None
+                told = _number_told(own, row) if task == "number" else _ranks_told(row)
+                asked = "asked for its date" if own and own["unit"] == DATE_UNIT else _ASKED[task]
+                times = f"{plural(int(row['count']), 'time')} {asked}, "
+                found.append({"told": f"{times}{told}.", "asked": asked, "metrics": metrics})
     return found
 
 
@@ -180,10 +182,13 @@ def _times(share: float, asked: float) -> str:
     return "every time" if count == asked else {0: "never", 1: "once"}.get(count, f"{count:,} times")
 
 
-def _number_told(measured: Measurements, row: Mapping[str, Any]) -> str:
-    """How far answers are off in the unit that people read, and how they compare with always saying the median."""
+def _measured_numbers(measured: Measurements, relation: str) -> Mapping[str, Any] | None:
     rows = measured.get("evaluation", {}).get("number", {}).get("per_relation", ())
-    own = next((one for one in rows if one["relation"] == row["group"]), None)
+    return next((one for one in rows if one["relation"] == relation), None)
+
+
+def _number_told(own: Mapping[str, Any] | None, row: Mapping[str, Any]) -> str:
+    """How far answers are off in the unit that people read, and how they compare with always saying the median."""
     if own is None:
         return f"answers were off by {row['rmse']:.1%} of its range"
     unit = with_display(own["unit"], own.get("display_unit", ""))
@@ -191,8 +196,9 @@ def _number_told(measured: Measurements, row: Mapping[str, Any]) -> str:
     if "median_error" in own:
         told += f", and half of them by {format_difference(own['median_error'], unit)} or less"
     if own.get("worse_than_median") is not None:
+        kind = "dates" if own["unit"] == DATE_UNIT else "numbers"
         nearer = _times(1 - own["worse_than_median"], row["count"])
-        told += f"; {nearer} they were nearer than the median of its numbers in training"
+        told += f"; {nearer} they were nearer than the median of its {kind} in training"
     return told
 
 
