@@ -105,9 +105,12 @@ def test_pages_work_without_scripts(service, browser):
     for one in page.locator(".endpoint > summary").all():
         one.press("Enter")
     assert not any(one.is_visible() for one in offered.all())
+    assert "Trying an endpoint here needs scripts" in page.locator("main").inner_text()
     page.goto(f"{service.url}/bulk")
     assert not any(one.is_visible() for one in offered.all())
     assert "needs scripts" in page.locator("main").inner_text()
+    follow(page, page.get_by_role("link", name="ask one question at a time").click)
+    assert page.locator("h1").inner_text() == "Ask for what is missing"
     page.goto(f"{service.url}/doubtful")
     assert not any(one.is_visible() for one in offered.all())
     assert "Deciding on them here needs scripts" in page.locator("main").inner_text()
