@@ -196,7 +196,9 @@ def test_file_errors_name_the_file(tmp_path, content, text):
 
 def test_missing_file(tmp_path):
     path = tmp_path / "absent.toml"
-    assert error(load_toml, path, Training) == f"{path}: cannot read the settings: No such file or directory"
+    assert error(load_toml, path, Training) == (
+        f"{path}: cannot read the settings: No such file or directory. Check the path and who may read it."
+    )
 
 
 @dataclass(frozen=True)

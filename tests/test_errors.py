@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from hynt.errors import DataError, RecordProblem, UsageError, located
 from hynt.graph.units.dates import ImpossibleDate
+from tests.conftest import ROOT
+
+WHAT_IS_EXPECTED_SAYS_ENOUGH = {"config/declarations.py", "config/overrides.py", "sweeping/space.py"}
+"""Refusals of settings: "expected a number, found 'x'" is advice already."""
+SHORT = {"asking/encoding.py", "calibration/intervals.py"}
+"""One refusal each: one that a file may get a million times, and one of a forged calibration."""
+
+
+def test_errors_say_what_to_do():
+    silent: dict[str, int] = {}
+    for path in sorted((ROOT / "src" / "hynt").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                is_error = node.func.id in ("DataError", "HyntError", "UsageError")
+                if is_error and not any(word.arg == "advice" for word in node.keywords):
+                    name = path.relative_to(ROOT / "src" / "hynt").as_posix()
+                    silent[name] = silent.get(name, 0) + 1
+    few = {name: count for name, count in silent.items() if name not in WHAT_IS_EXPECTED_SAYS_ENOUGH}
+    assert few == dict.fromkeys(SHORT, 1), "give what to do as advice"
 
 
 def test_an_error_is_said_of_a_place():

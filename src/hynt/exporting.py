@@ -67,7 +67,8 @@ def export_onnx(loaded: LoadedRun, out: Path, capacity: int | None = None) -> di
     capacity = capacity or default_capacity(loaded)
     weights = sum(tensor.nbytes for tensor in cast(nn.Module, loaded.trained).state_dict().values())
     if weights > _LARGEST:
-        raise UsageError(f"the weights have {weights:,} bytes, more than an ONNX file can hold.", where="--out")
+        what = f"the weights have {weights:,} bytes, more than an ONNX file can hold."
+        raise UsageError(what, where="--out", advice="Train a smaller model, or ask the run itself.")
     scoring = ScoringModule(loaded.trained, capacity).eval()
     questions = trial_questions(loaded, capacity)
     model = _traced(scoring, name, questions)
@@ -155,7 +156,8 @@ def _compared(runtime: Any, file: Path, scoring: ScoringModule, questions: Trial
         rows = questions.rows[task]
         theirs, ours = found[OUTPUTS[task]][rows], truth
         if not np.isfinite(theirs).all():
-            raise DataError(f"the exported model gives {OUTPUTS[task]} that are not finite numbers.", where=str(file))
+            what = f"the exported model gives {OUTPUTS[task]} that are not finite numbers, so it is not kept."
+            raise DataError(what, where=str(file), advice="Please report it.")
         far[OUTPUTS[task]] = float(np.abs(theirs - ours).max(initial=0.0))
         if far[OUTPUTS[task]] > TOLERANCE * max(1.0, float(np.abs(ours).max(initial=0.0))):
             what = f"{OUTPUTS[task]} of the exported model are up to {far[OUTPUTS[task]]:.2g} from torch's"

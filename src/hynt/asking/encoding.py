@@ -238,9 +238,8 @@ class _Encoding:
         for pair in self._pairs(self.is_hidden, written.owner).tolist() if self.is_number.all() else ():
             if pair not in tried:
                 where = position_name(int(written.place[pair]))
-                self._refuse(
-                    int(written.owner[pair]), UsageError("no relation of this graph holds entities.", where=where)
-                )
+                refusal = UsageError("no relation of this graph holds entities.", where=where, advice="Give a number.")
+                self._refuse(int(written.owner[pair]), refusal)
         if self.is_hidden.any():
             relation[self.is_hidden] = int(np.argmin(self.is_number))
             relation[list(tried)] = int(np.argmax(self.is_number))

@@ -143,7 +143,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             content = file.read(LARGEST_SETTINGS + 1)
     except OSError as error:
-        raise UsageError(f"cannot read the settings: {error.strerror}", where=str(path)) from error
+        what = f"cannot read the settings: {error.strerror}."
+        raise UsageError(what, where=str(path), advice="Check the path and who may read it.") from error
     if len(content) > LARGEST_SETTINGS:
         raise UsageError("too large for a file of settings", where=str(path), advice="Name the right file.")
     try:
@@ -151,7 +152,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise UsageError("not UTF-8 text", where=str(path), advice="Save the file as UTF-8.") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"not valid TOML: {error}", where=str(path)) from error
+        raise UsageError(f"not valid TOML: {error}", where=str(path), advice="Correct it there.") from error
 
 
 def dump_toml(config: Any, path: Path) -> None:

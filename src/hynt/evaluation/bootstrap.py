@@ -68,7 +68,8 @@ def fact_sums(questions: TaskQuestions, scope: AccountScope = "all", ties: Ties 
 def resampled(sums: list[FactSums], samples: int, seed: int) -> Floats:
     """(samples, len(sums), metrics): metrics of facts drawn with replacement, the same draw for all of `sums`."""
     if samples < 1:
-        raise UsageError(f"a bootstrap needs at least one sample, not {samples}.", where="samples")
+        what = f"a bootstrap needs at least one sample, not {samples}."
+        raise UsageError(what, where="samples", advice="Ask for 1,000 or more.")
     count = len(sums[0].fact)
     rng = np.random.default_rng([seed, 0xB007])
     above = np.empty((samples, len(sums), len(sums[0].names)))
@@ -86,7 +87,8 @@ def resampled(sums: list[FactSums], samples: int, seed: int) -> Floats:
 def interval(values: Floats, level: float = LEVEL) -> Interval:
     """The middle `level` of some values; NaN ones, from samples that left nothing to divide by, are left out."""
     if not 0 < level < 1:
-        raise UsageError(f"an interval's level lies between 0 and 1, not at {level}.", where="level")
+        what = f"an interval's level lies between 0 and 1, not at {level}."
+        raise UsageError(what, where="level", advice="Give a share such as 0.95.")
     finite = values[np.isfinite(values)]
     if not len(finite):
         return float("nan"), float("nan")

@@ -272,7 +272,8 @@ def _measured(run: Predictor, split: str) -> dict[str, Any]:
         what = f"the run is not calibrated: {run.calibration.missing}."
         raise UsageError(what, where="split", advice="Leave it out, or train on train alone.")
     if split == "train":
-        raise UsageError("the run was trained on train, so its answers there say nothing.", where="split")
+        what = "the run was trained on train, so its answers there say nothing."
+        raise UsageError(what, where="split", advice="Take valid or test.")
     with whole_run():
         reads = run.loaded.run.count_read(split)
     found = measure(run.loaded, run.calibration, split, run.device)

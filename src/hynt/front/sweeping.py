@@ -134,7 +134,9 @@ def sweep(
     if result["best"] is None:
         reasons = "; ".join(result["problems"])
         raise DataError(
-            f"no trial came to an end, so there is no best one: {reasons or 'all were pruned'}.", where=name
+            f"no trial came to an end, so there is no best one: {reasons or 'all were pruned'}.",
+            where=name,
+            advice="Change the space or the settings that fail, or give trials more time.",
         )
     return SweepReport(result, graph)
 

@@ -149,7 +149,8 @@ class KnowledgeGraph(Table):
 
     def __post_init__(self) -> None:
         if [split for split in SPLITS if split in self.splits] != list(self.splits):
-            raise UsageError(f"splits are {', '.join(SPLITS)} in this order, not {', '.join(self.splits)}.")
+            what = f"splits are {', '.join(SPLITS)} in this order, not {', '.join(self.splits)}."
+            raise UsageError(what, advice="Give them in this order.")
 
     @property
     def relations(self) -> tuple[Relation, ...]:

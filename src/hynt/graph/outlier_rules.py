@@ -128,7 +128,8 @@ class OutlierFilter:
     def _limit(self, name: str, limit: NumberLimits) -> Breaks:
         relation = self._relation(name, "limits")
         if self._relations[relation].kind != "number":
-            raise DataError(f"the relation {name!r} carries entities, so its numbers have no limits.", where="limits")
+            what = f"the relation {name!r} carries entities, so its numbers have no limits."
+            raise DataError(what, where="limits", advice="Name a relation of numbers, or take the rule out.")
         low = -np.inf if limit.minimum is None else limit.minimum
         high = np.inf if limit.maximum is None else limit.maximum
 

@@ -64,7 +64,8 @@ def load_graph(source: str | os.PathLike[str]) -> KnowledgeGraph:
     names = [split for split in SPLITS if f"{split}.parquet" in manifest.files]
     unknown = set(manifest.files) - needed - {f"{split}.parquet" for split in SPLITS}
     if not needed <= set(manifest.files) or not names or unknown:
-        raise DataError("the manifest does not list the files of a graph.", where=str(folder / MANIFEST_NAME))
+        what = "the manifest does not list the files of a graph."
+        raise DataError(what, where=str(folder / MANIFEST_NAME), advice="Import the graph again.")
     files = {name: _checked(folder, name, record) for name, record in manifest.files.items()}
     entities, relations = _names(folder, files, manifest)
     vocabulary = Vocabulary(tuple(entity.name for entity in entities), relations)
@@ -216,7 +217,8 @@ def _rows(buffer: pa.Buffer, schema: pa.Schema, path: Path) -> Iterable[tuple[An
 def _relation(row: tuple[str, str, str, str, str], manifest: Manifest, path: Path) -> Relation:
     name, label, kind, unit, scale = row
     if kind not in get_args(RelationKind) or scale not in get_args(Scale):
-        raise DataError(f"the relation {name!r} has the kind {kind!r} and scale {scale!r}.", where=str(path))
+        what = f"the relation {name!r} has the kind {kind!r} and scale {scale!r}."
+        raise DataError(what, where=str(path), advice="Import the graph again.")
     unit = with_display(unit, manifest.display_units.get(name, ""))
     said = manifest.descriptions.get(name, "")
     return Relation(name, cast(RelationKind, kind), unit, cast(Scale, scale), label, said)

@@ -121,7 +121,8 @@ class Models(Registry[ModelEntry]):
         for name in offered_models():
             try:
                 if name in self._things:
-                    raise UsageError(f"a package offers a model {name!r}, but that name is hynt's own.")
+                    what = f"a package offers a model {name!r}, but that name is hynt's own."
+                    raise UsageError(what, advice="Ask whoever made the package for another name.")
                 entries[name] = self.get(name)
             except UsageError as problem:
                 problems[name] = str(problem)

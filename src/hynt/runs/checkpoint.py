@@ -75,7 +75,7 @@ def read_progress(folder: Path) -> TrainingState:
     """The progress of a checkpoint, once its files are known to be the ones that were written."""
     files = read_index(folder / MANIFEST_NAME).get("files")
     if not isinstance(files, dict):
-        raise DataError("the manifest lists no files.", where=str(folder / MANIFEST_NAME))
+        raise DataError("the manifest lists no files.", where=str(folder / MANIFEST_NAME), advice=RESTORE)
     for name in (WEIGHTS, OPTIMISER, PROGRESS):
         check_hash(folder, name, files)
     path = folder / PROGRESS
@@ -100,10 +100,11 @@ def fill_tensors(path: Path, targets: Mapping[str, Tensor]) -> None:
     try:
         found = load_file(path)
     except (SafetensorError, OSError, ValueError) as problem:
-        raise DataError(f"the tensors cannot be read: {problem}.", where=str(path)) from None
+        raise DataError(f"the tensors cannot be read: {problem}.", where=str(path), advice=RESTORE) from None
     if found.keys() != targets.keys():
         odd = sorted(found.keys() ^ targets.keys())[0]
-        raise DataError(f"the tensors are not those of this model: {odd!r} is in one of them only.", where=str(path))
+        what = f"the tensors are not those of this model: {odd!r} is in one of them only."
+        raise DataError(what, where=str(path), advice=RESTORE)
     for name, target in targets.items():
         tensor = found[name]
         narrow = tensor.dtype == torch.bfloat16 and target.dtype == torch.float32
@@ -111,6 +112,7 @@ def fill_tensors(path: Path, targets: Mapping[str, Tensor]) -> None:
             raise DataError(
                 f"{name!r} is {tuple(tensor.shape)} {tensor.dtype}, not {tuple(target.shape)} {target.dtype}.",
                 where=str(path),
+                advice=RESTORE,
             )
         if not torch.isfinite(tensor).all():
             raise DataError(
@@ -169,7 +171,7 @@ class TrainingState:
         try:
             return from_mapping(cls, mapping)
         except (UsageError, TypeError, AttributeError) as problem:
-            raise DataError(f"the progress is damaged: {problem}.", where=where) from None
+            raise DataError(f"the progress is damaged: {problem}.", where=where, advice=RESTORE) from None
 
 
 @dataclass(frozen=True)

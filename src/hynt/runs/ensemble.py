@@ -22,7 +22,7 @@ from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.config import from_mapping, to_mapping
 from hynt.errors import DataError, UsageError
 from hynt.evaluation.combining import combined
-from hynt.files import index_text, read_index
+from hynt.files import RESTORE, index_text, read_index
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.combination import Combination, TaskWeights, Weights
 from hynt.models.contract import Model
@@ -125,7 +125,7 @@ def opened_ensemble(
     path = run.checked(MEMBERS)
     described = read_index(path).get("members")
     if not isinstance(described, list) or len(described) < 2:
-        raise DataError("the list of members is damaged.", where=str(path))
+        raise DataError("the list of members is damaged.", where=str(path), advice=RESTORE)
     scaling = run.scaling(graph)
     members = [_opened(one, run, graph, scaling, device) for one in described]
     made = Ensemble(graph, scaling, members, device)
@@ -142,7 +142,7 @@ def _opened(
         mapping, package = described["settings"], described["package"]
         name, tasks = str(mapping["model_name"]), [Task[task.upper()] for task in described["tasks"]]
     except (KeyError, TypeError, AttributeError):
-        raise DataError("the list of members is damaged.", where=str(run.path / MEMBERS)) from None
+        raise DataError("the list of members is damaged.", where=str(run.path / MEMBERS), advice=RESTORE) from None
     settings: RunSettings = from_mapping(settings_class_of_run(name, package, str(run.path)), mapping)
     data = training_data(graph, settings, scaling, device)
     with no_larger_than(run.checked(WEIGHTS)):

@@ -25,6 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from hynt.batches.fact_tensors import FactTensors, distinct_literals
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError, HyntError, UsageError
+from hynt.files import RESTORE
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Vocabulary
 from hynt.limits import MODEL_MEMORY, MOST_TENSORS, memory_here
@@ -96,7 +97,7 @@ def no_larger_than(weights: Path) -> Iterator[None]:
         with safe_open(weights, framework="pt") as file:
             tensors = len(file.keys())
     except (SafetensorError, OSError, ValueError) as problem:
-        raise DataError(f"the tensors cannot be read: {problem}.", where=str(weights)) from None
+        raise DataError(f"the tensors cannot be read: {problem}.", where=str(weights), advice=RESTORE) from None
 
     def refusal(asked: str, *, of_tensors: bool) -> HyntError:
         there = f"{tensors:,}" if of_tensors else f"{size:,} bytes"

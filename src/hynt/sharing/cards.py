@@ -101,7 +101,9 @@ def _evaluation(path: Path, run: RunFolder) -> Mapping[str, Any]:
     )
     if said != mine:
         raise UsageError(
-            f"the evaluation is of another run: graph, model, seed and epoch are {said}, not {mine}.", where=str(path)
+            f"the evaluation is of another run: graph, model, seed and epoch are {said}, not {mine}.",
+            where=str(path),
+            advice="Make one of this run: hynt evaluate RUN --json --save FILE.",
         )
     return dict(content)
 

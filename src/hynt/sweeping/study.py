@@ -246,7 +246,8 @@ def settled(settings: RunSettings, metric: str, space: Space, graph: KnowledgeGr
         if to_mapping(settings)[path] == wrong or varied:
             raise UsageError(why, where=path, advice="Leave it at train.")
     if any("validation.metric" in (one.path, *one.also) for one in space.varied):
-        raise UsageError("the metric is what trials are compared by, so it cannot vary.", where="validation.metric")
+        what = "the metric is what trials are compared by, so it cannot vary."
+        raise UsageError(what, where="validation.metric", advice="Take it out of the space.")
     check_metric(settings, graph)
     return settings, space.fitted(settings)
 
@@ -276,7 +277,8 @@ class StudyStorage:
             try:
                 _ = urlsplit(given).port
             except ValueError:
-                raise UsageError("the URL has no valid port.", where="--storage") from None
+                advice = "Write it as postgresql://USER@HOST:5432/NAME."
+                raise UsageError("the URL has no valid port.", where="--storage", advice=advice) from None
             return cls(f"postgresql+psycopg{given.removeprefix(scheme)}")
         if scheme:
             raise UsageError(

@@ -199,11 +199,13 @@ class TrialRunner:
             raise
         reads = run.reads("test")
         if reads:
-            raise DataError(f"the test split was read {reads} times by a trial.", where=str(folder))
+            what = f"the test split was read {reads} times by a trial."
+            raise DataError(what, where=str(folder), advice="Please report it.")
         best = run.manifest["training"].get("best")
         self._keep_metrics(folder)
         if best is None or math.isnan(best["value"]):
-            raise UsageError(f"the model answers no question that gives {self.plan.metric}.", where="--metric")
+            what = f"the model answers no question that gives {self.plan.metric}."
+            raise UsageError(what, where="--metric", advice="Choose a metric of what it answers: see hynt models.")
         trial.set_user_attr("epoch", best["epoch"])
         return float(best["value"])
 
