@@ -223,3 +223,23 @@ def test_damaged_sizes_of_errors_are_refused(one_number, tmp_path, wrong):
     (path / CALIBRATION).write_text(index_text(content), encoding="utf-8")
     with pytest.raises(UsageError, match="sizes of errors"):
         _ = load(path, "cpu").calibration
+
+
+def test_exact_answers_do_not_make_intervals_endless(noisy):
+    """In each group another share of the answers is exact, as of a model that names numbers it has read."""
+    chance, table, names = np.random.default_rng(SEED), noisy.split("valid"), noisy.vocabulary
+    count, spread, relation = len(table), np.ones(names.relation_count), table.relation.astype(np.int64)
+    group = np.array([int(fact.qualifiers[0].value.split()[1]) for fact in table.facts(names)])
+    asked = AskedNumbers.of(
+        table, np.arange(count), np.full(count, TAIL), relation, SaidNumbers(np.zeros(count)), spread
+    )
+    nothing = ResidualScale.none(names, np.zeros((names.relation_count, BINS - 1)), spread)
+
+    def truths():
+        return np.where(chance.random(count) < group / GROUPS, 1e-8, 1.0) * chance.normal(size=count)
+
+    radii = fit_conditional_radii(asked, truths(), nothing)
+    reach, radius, new = radii.reach(asked), radii.radius[radii.at(0.9), relation], truths()
+    inside = (-radius * reach.below <= new) & (new <= radius * reach.above)
+    assert 0.87 <= inside.mean() <= 0.93
+    assert (radius * (reach.below + reach.above)).max() < 6 * np.quantile(np.abs(new), 0.9)

@@ -9,8 +9,9 @@ enough of them gets a radius of its own; the others share one, made of residuals
 training numbers are spread. A relation of which nothing was held out is told by how far the relations differ.
 
 Numbers of a relation that are never below zero in training (counts, lengths, populations) have no interval below zero
-either, and no interval ends further beyond the training numbers than a tenth of their range. Nothing that is left away
-there could be the truth but a number of a sort that training has none of, and coverage counts such a one as missed.
+either, and no interval ends further beyond the training numbers than a tenth of their range, of dates and of few
+numbers further. Nothing that is left away there could be the truth but a number of a sort that training has none of,
+and coverage counts such a one as missed.
 """
 
 from __future__ import annotations
@@ -246,24 +247,29 @@ def cut_at_zero(low: Floats, value: Floats, ends_at_zero: NDArray[np.bool_]) -> 
 
 _BEYOND = 0.1
 """Of the range of a relation's training numbers: how far beyond them an interval may end."""
+_DATES_BEYOND = 1.0
+"""The same of dates: time goes on."""
 
 
 def furthest_ends(graph: KnowledgeGraph, tables: list[FactTable], scaling: NumberScaling) -> Floats:
-    """(2, relations) where intervals end at most; infinite for dates, and where training has few numbers. Below a log
-    scale a tenth of its range is one of the logarithms. Shares end at 100 %.
+    """(2, relations) where intervals end at most. The fewer numbers training has, the less it knows of their range, so
+    intervals may end so much further away; nothing is known of a single one. Below a log scale the range is one of the
+    logarithms. Shares end at 100 %.
     """
     numbers = sorted_numbers(concatenate(tables), graph.vocabulary.relation_is_number)
     found: Floats = np.full((2, graph.vocabulary.relation_count), np.inf) * np.array([[-1.0], [1.0]])
     if not len(numbers.value):
         return found
+    low, high = numbers.value[numbers.start], numbers.value[numbers.start + numbers.size - 1]
     is_date = np.array([graph.relations[one].unit == DATE_UNIT for one in numbers.present.tolist()])
-    present = np.flatnonzero((numbers.size >= ENOUGH) & ~is_date)
-    relation, first = numbers.present[present], numbers.start[present]
-    low, high = numbers.value[first], numbers.value[first + numbers.size[present] - 1]
+    enough = numbers.size >= ENOUGH
+    beyond = np.where(is_date, _DATES_BEYOND, np.where(enough, _BEYOND, 1.0)) * np.maximum(ENOUGH / numbers.size, 1.0)
+    known = enough & ~is_date | (low < high)
+    relation, low, high, beyond = numbers.present[known], low[known], high[known], beyond[known]
     with np.errstate(over="ignore"):
         scaled = np.stack([scaling.scale(relation, end) for end in (low, high)])
-        found[0, relation] = scaling.unscale(relation, scaled[0] - _BEYOND * (scaled[1] - scaled[0]))
-        found[1, relation] = high + _BEYOND * (high - low)
+        found[0, relation] = scaling.unscale(relation, scaled[0] - beyond * (scaled[1] - scaled[0]))
+        found[1, relation] = high + beyond * (high - low)
     found[1, PossibleNumbers.of(graph.vocabulary, tables).of_hundred] = 100.0
     return found
 

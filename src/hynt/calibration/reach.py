@@ -42,8 +42,13 @@ FOLDS = 10
 _SWEEPS = 20
 _LEAST = 0.02
 """Of a relation's median ratio: ratios below this are all the same to us."""
+_NONE = (0.0, 0.02, 0.1)
+"""The same of what nine tenths of its ratios are below, whichever makes the better intervals: where more than half of
+the answers are exact, and nobody can tell which, small errors say nothing of large ones.
+"""
 _NARROWEST = 1e-2
 """Of a relation's spread: no model reaches less far than this."""
+_TINY = 1e-9
 _STRONGEST = 2.0
 _OWN = (0.0, 0.5, 1.0)
 _COVERED = 0.9
@@ -159,26 +164,33 @@ class ResidualScale:
             return self, Told(asked.ratio(truth), None)
         spread = self.spread[asked.relation]
         says_one_number = all((end == spread).all() for end in asked.own)
-        found = [replace(self, own=own)._fitted(asked, truth) for own in ((1.0,) if says_one_number else _OWN)]
+        owns = (1.0,) if says_one_number else _OWN
+        found = [replace(self, own=own)._fitted(asked, truth, none) for own in owns for none in _NONE]
 
-        def width(one: tuple[ResidualScale, Told, Floats]) -> float:
-            """The mean logarithm: shortest where the sizes of errors are told best."""
+        def score(one: tuple[ResidualScale, Told, Floats]) -> float:
+            """How badly nine tenths are told: by the length of intervals in spreads and how far off what lies outside
+            is, which is a matter of the few wide ones; and by the logarithms of both, a matter of all.
+            """
             scale, told, size = one
-            below, above = scale._based(asked).own
-            mean = np.log(np.quantile(told.beside, _COVERED)) + np.mean(np.log(size * (below + above)))
-            return float(mean) - (_CLEARLY if scale.own == 1.0 else 0.0)
+            radius = np.quantile(told.beside, _COVERED)
+            unit = size * sum(scale._based(asked).own) / spread
+            length = unit * (radius + np.maximum(told.beside - radius, 0.0) / (1 - _COVERED))
+            far = np.log(np.maximum(told.beside, _TINY) / radius)
+            logarithms = np.maximum(_COVERED * far, (_COVERED - 1) * far) / (1 - _COVERED)
+            mean = float(np.log(length.mean()) + logarithms.mean())
+            return mean - (_CLEARLY if scale.own == 1.0 else 0.0)
 
-        scale, told, _ = min(found, key=width)
+        scale, told, _ = min(found, key=score)
         return scale, told
 
-    def _fitted(self, asked: AskedNumbers, truth: Floats) -> tuple[ResidualScale, Told, Floats]:
+    def _fitted(self, asked: AskedNumbers, truth: Floats, none: float) -> tuple[ResidualScale, Told, Floats]:
         """The same, and (n,) the size of each error that the others say."""
         ratio = self._based(asked).ratio(truth)
         order = np.lexsort((ratio, asked.relation))
         relations, first, count = np.unique(asked.relation[order], return_index=True, return_counts=True)
-        median = np.full(self.vocabulary.relation_count, np.median(ratio))
-        median[relations] = ratio[order][first + count // 2]
-        target = np.log(np.maximum(ratio, _LEAST * np.maximum(median[asked.relation], 1e-9)))
+        median, most = (ratio[order][first + np.minimum(count * part // 10, count - 1)] for part in (5, 9))
+        least = np.maximum(_LEAST * median, none * most)
+        target = np.log(np.maximum(ratio, np.maximum(least[np.searchsorted(relations, asked.relation)], _TINY)))
         beside = self._left_out(asked, target, asked.row % FOLDS)
         strange = self._left_out(asked, target, np.searchsorted(relations, asked.relation) % FOLDS)
         # Drawn towards zero too much or too little, as what was left out tells.
