@@ -92,6 +92,15 @@ def test_the_site_can_be_built_and_its_menu_is_in_reading_order(tmp_path):
     assert [title for title in dict.fromkeys(titles) if title in wanted] == wanted
     assert "None" not in titles
     assert "site.css" in home
+    walked, page = [], tmp_path / "site" / "index.html"
+    while link := re.search(
+        r'<a href="([^"]+)" class="md-footer__link md-footer__link--next"', page.read_text("utf-8")
+    ):
+        page = (page.parent / link[1] / "index.html").resolve()
+        walked.append(page.parent.relative_to(tmp_path / "site").as_posix())
+    assert walked[:2] == ["start/own-data", "start/python"]
+    assert walked.index("start/notebooks/up-to-date") + 1 == walked.index("how-to/training")
+    assert len(walked) == len(set(walked)) == len(list((tmp_path / "site").rglob("index.html"))) - 1
 
 
 def words_of(page: Path) -> int:

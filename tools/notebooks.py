@@ -2,8 +2,8 @@
 
 python -m tools.notebooks                # after a notebook, or what it shows, has changed
 
-`mkdocs.yml` names this file as a hook: it makes a page of each notebook, puts the menu in its order, and marks code
-that may be wrapped and code that may not.
+`mkdocs.yml` names this file as a hook: it makes a page of each notebook, puts the menu and what comes next in its
+order, and marks code that may be wrapped and code that may not.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,12 @@ RUNNING = re.compile(r"[^\n]*\r")
 LINE = re.compile(r'<span (id="line-[^"]*">.*?\n</span>)', re.DOTALL)
 COLUMNS = re.compile(r"[─━│┃]|^(?=.{89}).*?\S {3,}\S")
 """Of a drawn table, or of a long line that is set in columns."""
-LONG = re.compile(r"<code>([^<]{73,})</code>")
-"""Code within a sentence that takes most of a line, or more than one."""
+WORDS = re.compile(r"<code>([^<]+)</code>")
+"""Code within a sentence."""
+LONG = 72
+"""Characters from which on it takes most of a line, or more than one."""
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*(?![^<]*>)")
+"""In a command; a browser would break the line after its dashes."""
 TABLE_STYLE = re.compile(r"<style scoped>.*?</style>", re.DOTALL)
 """Of pandas; tables of the pages look alike without it."""
 
@@ -94,14 +99,23 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:  # noqa: ARG001
-    """mkdocs: marks lines that are drawn in columns, which are not wrapped, and long code in sentences, which is."""
+    """mkdocs: marks lines that are drawn in columns, which are not wrapped; long code in sentences, which is; and
+    options, which are never broken.
+    """
 
-    def marked(line: re.Match[str]) -> str:
-        is_command = 'class="gp"' in line[0]
-        is_drawn = not is_command and COLUMNS.search(unescape(re.sub(r"<[^>]+>", "", line[0])))
-        return f'<span class="drawn" {line[1]}' if is_drawn else line[0]
+    def whole(code: str) -> str:
+        return OPTION.sub(lambda option: f'<span class="option">{option[0]}</span>', code)
 
-    return LONG.sub(r'<code class="long">\1</code>', LINE.sub(marked, html))
+    def line(found: re.Match[str]) -> str:
+        is_command = 'class="gp"' in found[0]
+        is_drawn = not is_command and COLUMNS.search(unescape(re.sub(r"<[^>]+>", "", found[0])))
+        return f'<span class="drawn" {found[1]}' if is_drawn else whole(found[0])
+
+    def words(found: re.Match[str]) -> str:
+        kind = ' class="long"' if len(found[1]) > LONG else ""
+        return f"<code{kind}>{whole(found[1])}</code>"
+
+    return WORDS.sub(words, LINE.sub(line, html))
 
 
 def on_nav(nav: Any, config: Any, files: Any) -> Any:  # noqa: ARG001 - mkdocs passes them by name
@@ -113,7 +127,18 @@ def on_nav(nav: Any, config: Any, files: Any) -> Any:  # noqa: ARG001 - mkdocs p
             item.title = "Home"
         elif item.title == "How to":
             item.title = "How-to"
+    pages = list(_pages(nav.items))
+    for before, one, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
+        one.previous_page, one.next_page = before, after
     return nav
+
+
+def _pages(items: list[Any]) -> Iterator[Any]:
+    for item in items:
+        if item.is_section:
+            yield from _pages(item.children)
+        else:
+            yield item
 
 
 def _sort(items: list[Any], order: dict[str, int]) -> None:
@@ -124,9 +149,7 @@ def _sort(items: list[Any], order: dict[str, int]) -> None:
 
 
 def _first_page(item: Any) -> str:
-    while item.is_section:
-        item = item.children[0]
-    return str(item.file.src_uri).removesuffix(".md")
+    return str(next(_pages([item])).file.src_uri).removesuffix(".md")
 
 
 def main() -> None:
