@@ -81,7 +81,7 @@ def test_numbers_of_numpy_are_numbers():
     [
         (
             ("a", "r"),
-            "train fact 2: ('a', 'r') is not a fact. Give (head, relation, tail) or (head, relation, tail, qualif",
+            "train fact 2: ('a', 'r') is not a fact. Give a list of facts, each (head, relation, tail) or",
         ),
         ("abc", "train fact 2: 'abc' is not a fact."),
         (

@@ -65,7 +65,7 @@ def graph_from_facts(
     else:
         given = {"train": facts, "valid": valid or (), "test": test or ()}
     has_splits = isinstance(facts, Mapping) or valid is not None or test is not None
-    words = _Words(labels, relation_labels, relation_descriptions, units)
+    words = (labels, relation_labels, relation_descriptions, units)
     read = {part: _facts(values, part) for part, values in given.items()}
     return _assembled(read, has_splits, split, words, convert_units, mixed_relations, name)
 
@@ -113,24 +113,15 @@ def graph_from_table(
     tables = {"train": table, "valid": valid, "test": test}
     given = {part: facts_of_table(rows, columns, part) for part, rows in tables.items() if rows is not None}
     has_splits = valid is not None or test is not None
-    words = _Words(labels, relation_labels, relation_descriptions, units)
+    words = (labels, relation_labels, relation_descriptions, units)
     return _assembled(given, has_splits, split, words, convert_units, mixed_relations, name)
-
-
-class _Words(NamedTuple):
-    """What the caller says of entities and relations, by their names."""
-
-    labels: Mapping[str, str] | None
-    relation_labels: Mapping[str, str] | None
-    relation_descriptions: Mapping[str, str] | None
-    units: Mapping[str, str] | None
 
 
 def _assembled(
     given: Mapping[str, Iterator[Fact]],
     has_splits: bool,
     split: str | SplitRule | None,
-    words: _Words,
+    words: tuple[Mapping[str, str] | None, ...],  # of entities and relations, by their names
     convert_units: bool,
     mixed_relations: MixedRelations,
     name: str,
@@ -182,7 +173,7 @@ def as_fact(given: Any) -> Fact:
         raise RecordProblem(
             "not-a-fact",
             f"{given!r:.60} is not a fact.",
-            "Give (head, relation, tail) or (head, relation, tail, qualifiers).",
+            "Give a list of facts, each (head, relation, tail) or (head, relation, tail, qualifiers).",
         )
     head, relation, tail = given[:3]
     pairs = given[3] if len(given) == 4 else ()
