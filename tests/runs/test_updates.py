@@ -290,6 +290,8 @@ def test_the_command_line(folder, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["version"] == 1
     assert invoke(["predict", str(folder), *question, "2"]) == 2
     assert "no entity called 'Zoe'" in capsys.readouterr().err
+    assert invoke(["predict", str(folder), *question, "7"]) == 2
+    assert "there is no version 7 of this run.\n  where: --as-of\n" in capsys.readouterr().err
     assert invoke(["update", str(folder), "--remove", str(tmp_path / "gone.jsonl"), "--remove-entity", "person 7"]) == 0
     assert Journal(folder).versions()[-1].source == "gone.jsonl, without person 7"
 

@@ -202,7 +202,8 @@ def _words(parameters: list[Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for parameter in parameters:
         typed = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar or parameter.name
-        for name in (parameter.name, typed.lstrip("-").lower().replace("-", "_")):
+        others = ("version",) if typed == "--as-of" else ()
+        for name in (parameter.name, typed.lstrip("-").lower().replace("-", "_"), *others):
             found.setdefault(name, typed)
             found.setdefault(f"{name}s", typed)  # one option, repeated for each
     return found
