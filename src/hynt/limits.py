@@ -51,6 +51,9 @@ MODEL_MEMORY = 2**30
 MOST_COUNTED = 10**9
 """What a setting that counts something may say where it has no maximum of its own: epochs, facts of a step, layers."""
 
+LARGEST_FACTOR = 1e38
+"""What a setting that is no count may say, or less than nothing by as much: models compute in single precision."""
+
 MOST_TENSORS = 4_000
 """Tensors of a model that is to be trained: two hundred layers have fewer."""
 

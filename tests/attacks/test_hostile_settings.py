@@ -44,6 +44,12 @@ def test_a_count_without_end_is_refused(hynt, place, tmp_path, setting):
     assert f"where: {setting}" in said
 
 
+def test_a_number_that_no_model_computes_with_is_refused(hynt, place, tmp_path):
+    said = refused(hynt, place, tmp_path, "--set", "optimiser.learning_rate=1e308")
+    assert "must be at most 1e+38, but is 1e+308" in said
+    assert "where: optimiser.learning_rate" in said
+
+
 def test_a_file_of_settings_may_not_count_without_end(hynt, place, tmp_path):
     (tmp_path / "own.toml").write_text(f"[model]\nprediction_layers = {10**26}\n")
     said = refused(hynt, place, tmp_path, "--preset", tmp_path / "own.toml")

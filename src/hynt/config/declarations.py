@@ -24,7 +24,7 @@ from typing import (
 )
 
 from hynt.errors import UsageError
-from hynt.limits import MOST_COUNTED
+from hynt.limits import LARGEST_FACTOR, MOST_COUNTED
 from hynt.names import advice_on
 
 
@@ -180,6 +180,8 @@ def converted(annotation: Any, value: Any, path: str) -> Any:
     if value is None and shape.optional:
         return None
     result = _converted(shape.bare, value, path)
+    if type(result) is float and abs(result) > LARGEST_FACTOR:
+        raise UsageError(f"must be at most {LARGEST_FACTOR:g}, but is {result:g}", where=path)
     for constraint in shape.constraints:
         if not constraint.admits(result):
             raise UsageError(f"must be {constraint}, but is {value!r}", where=path)
