@@ -118,10 +118,11 @@ class FactFile:
         try:
             yield
         except (UsageError, DataError) as problem:
-            if "--" not in problem.advice.replace("--format", ""):
-                raise
-            more = "These are options of hynt data import: import it so, and give the graph's folder here."
-            raise type(problem)(problem.what, where=problem.where, advice=f"{problem.advice} {more}") from None
+            if "--" in problem.advice.replace("--format", ""):
+                problem.advice += (
+                    " These are options of hynt data import: import it so, and give the graph's folder here."
+                )
+            raise
 
     def place(self, number: int) -> str:
         """Where the fact of this number, from 1, stands."""
@@ -167,8 +168,7 @@ def _placed(given: Iterable[Any]) -> Iterator[None]:
         found = re.match(r"fact (\d+)\b", problem.where)
         if found is None or not isinstance(given, FactFile):
             raise
-        where = given.place(int(found[1])) + problem.where[found.end() :]
-        raise type(problem)(problem.what, where=where, advice=problem.advice) from None
+        raise problem.at(given.place(int(found[1])) + problem.where[found.end() :]) from None
 
 
 def _named(graph: KnowledgeGraph, name: str) -> str:
