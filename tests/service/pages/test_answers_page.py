@@ -76,3 +76,11 @@ def test_why_there_is_no_interval_is_said_once(service):
     assert main.lower().count("there is no interval") == 1
     assert "There is no interval: all 48 training facts of this relation say date, and the question does not" in main
     assert re.search(r"Ask with <a [^>]+>date \d{4}", main), "what would give one is offered"
+
+
+def test_what_a_qualifier_changes_is_told_in_names(service):
+    """Springfield is a town and a firm, so a field holds its id; below it stands its name."""
+    page = _page(service, "head=p3&relation=P26&tail=%3F&qualifier=date&value=1993&qualifier=place&value=town/0")
+    assert 'value="town/0"' in page
+    assert ">without place Springfield<" in page
+    assert ">without date 1993<" in page

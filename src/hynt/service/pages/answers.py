@@ -31,7 +31,7 @@ async def answered(served: ServedRun, form: AskedForm) -> dict[str, Any]:
         return {"state": "empty"}
     if missing or form.blanks() != 1:
         return {"state": "incomplete", "missing": missing, "holes": form.blanks()}
-    variants = form.variants()
+    variants = form.variants(lambda written: _name_of(served, written))
     try:
         bodies = await served.asked("predict", [variant.question for _, variant in variants], "questions")
     except HttpProblem as problem:
@@ -52,6 +52,12 @@ async def answered(served: ServedRun, form: AskedForm) -> dict[str, Any]:
         "all_stored": _all_stored(form),
         "why": await _why(served, form) if form.why else None,
     }
+
+
+def _name_of(served: ServedRun, written: str) -> str:
+    """What people call an entity whose id stands in a field because several have its name."""
+    found = served.views.names.entities_called(written)
+    return served.graph.entity_labels[found[0]] if len(found) == 1 else written
 
 
 def _all_stored(form: AskedForm) -> str | None:

@@ -185,18 +185,19 @@ class AskedForm:
         """The same, with what mattered to the answer."""
         return replace(self, why=True)
 
-    def variants(self) -> list[tuple[str, AskedForm]]:
-        """This question, and what it is without each of its qualifiers: what is removed, and the question."""
+    def variants(self, name: Callable[[str], str] = str) -> list[tuple[str, AskedForm]]:
+        """This question, and what it is without each of its qualifiers: what is removed, in names, and the question."""
         full = self.filled
         found = [("", full)]
         if len(full.qualifiers) > 1:
             for place, pair in enumerate(full.qualifiers):
                 if BLANK not in pair:
-                    found.append((f"{pair[0]} {pair[1]}", full.without(place)))
+                    found.append((" ".join(map(name, pair)), full.without(place)))
         visible = tuple(pair for pair in full.qualifiers if BLANK in pair)
         if len(visible) < len(full.qualifiers):
             alone = full.qualifiers[0] if len(full.qualifiers) == 1 else None
-            found.append((f"{alone[0]} {alone[1]}" if alone else "all qualifiers", replace(full, qualifiers=visible)))
+            removed = "all qualifiers" if alone is None else " ".join(map(name, alone))
+            found.append((removed, replace(full, qualifiers=visible)))
         return found
 
 
