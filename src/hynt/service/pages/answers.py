@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hynt.asking.answers import Answers
+from hynt.errors import UsageError
 from hynt.graph.sentences import format_difference
 from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup
@@ -39,6 +40,7 @@ async def answered(served: ServedRun, form: AskedForm) -> dict[str, Any]:
             return {"state": "problem", "problem": problem, "waiting": problem.status in (429, 503)}
         own = [fault for fault in problem.faults if (fault.pointer or "").startswith("#/questions/0")]
         faults = own or list(problem.faults[:1])
+        faults += _also_unknown(served, form.filled, {field_of(fault.pointer or "") for fault in faults})
         return {"state": "refused", "faults": [await _explained_fault(served, form, fault) for fault in faults]}
     found = [json.loads(body) for body in bodies]
     answers = Answers.from_dict(found[0])
@@ -202,6 +204,26 @@ def _change_text(change: float, found: Mapping[str, Any], *, is_number: bool) ->
 
 
 # ---------------------------------------------------------------------- refusals
+
+
+def _also_unknown(served: ServedRun, form: AskedForm, told: set[str]) -> list[Fault]:
+    """Other names that the graph lacks: a question is refused for the first, and a person wants to mend them all."""
+    names = served.views.names
+    pointers = {"head": "#/head", "relation": "#/relation"}
+    pointers |= {f"{number}r": f"#/qualifiers/{number}/relation" for number in range(len(form.qualifiers))}
+    found = []
+    for place, pointer in pointers.items():
+        written = form.part(place)
+        if place in told or written in ("", BLANK):
+            continue
+        try:
+            if place == "head" and not names.entities_called(written):
+                names.entity(written)
+            if place != "head" and not names.relations_called(written):
+                names.relation(written)
+        except UsageError as problem:
+            found.append(Fault(problem.what, pointer, None, problem.advice))
+    return found
 
 
 async def _explained_fault(served: ServedRun, form: AskedForm, fault: Fault) -> dict[str, Any]:
