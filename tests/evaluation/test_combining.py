@@ -122,6 +122,28 @@ def test_of_very_many_candidates_fewer_questions_are_asked(monkeypatch):
         assert (asked[True][:3] == [30, 30, 30]) == (most != 10**9)
 
 
+def test_of_members_that_cannot_answer_nothing_is_kept_while_others_are_weighed(monkeypatch):
+    graph = lopsided_graph(0, people=200)
+    model, data = made(graph)
+    valid, seen = Evaluator(graph, data.scaling, "valid"), []
+
+    def fit(questions, able, trained):
+        seen.append(trained)
+        assert all(able) and questions.features.shape[2] == questions.answered.shape[1] == len(able)
+        return GroupWeights(tuple(float(one + 1) for one in range(len(able))), {7: tuple(1.0 for _ in able)})
+
+    monkeypatch.setattr(combining, "fit_ranks", fit)
+    monkeypatch.setattr(combining, "fit_numbers", fit)
+    found = fitted(["hynt"], [model], data.facts, valid)
+    members = [model, *(statistic(name, data.facts) for name in found.members[1:])]
+    assert len(found.groups) == len(seen) > 3 and set(seen) == {1}
+    for capability, group in found.groups.items():
+        able = [capability in member.answers for member in members]
+        assert not all(able)
+        assert [one > 0 for one in group.everywhere] == [one > 0 for one in group.relations[7]] == able
+        assert sorted(one for one in group.everywhere if one) == [1.0 + one for one in range(sum(able))]
+
+
 def test_a_member_that_knows_the_answer_gets_the_weight():
     """Of two members with the same kind of scores, the one that is right counts, and noise beside it does not hurt."""
     graph = lopsided_graph(2)

@@ -80,9 +80,10 @@ SMALLEST = 1e-9
 
 def _spread(asked: Asked) -> Tensor:
     """(members,) how far the scores of a question's candidates lie apart."""
-    weight = asked.present.unsqueeze(2).double()
-    mean = (asked.features * weight).sum(1, keepdim=True) / weight.sum(1, keepdim=True)
-    variance = ((asked.features - mean).square() * weight).sum((0, 1)) / weight.sum((0, 1))
+    weight = asked.present.double()
+    mean = torch.einsum("nc,ncm->nm", weight, asked.features) / weight.sum(1, keepdim=True)
+    apart = asked.features - mean.unsqueeze(1)
+    variance = torch.einsum("nc,ncm->m", weight, apart.square_()) / weight.sum()
     return variance.sqrt().clamp(min=SMALLEST)
 
 
@@ -102,7 +103,8 @@ def _softmax_fit(asked: Asked, prior: Tensor, usable: Tensor, strength: float) -
         chance = torch.softmax(features @ weights + hidden, dim=1)
         mean = torch.einsum("nc,ncm->nm", chance, features)
         gradient = (mean - features[:, 0]).sum(0) + strength * (weights - prior[use])
-        square = torch.einsum("nc,ncm,nck->mk", chance, features, features) - mean.t() @ mean
+        weighed = (features * chance.unsqueeze(2)).flatten(0, 1)
+        square = weighed.t() @ features.flatten(0, 1) - mean.t() @ mean
         step = torch.linalg.solve(square + pull, gradient)
         size = 1.0
         while size > SMALLEST_STEP and not (after := loss(weights - size * step)) < before:

@@ -81,7 +81,7 @@ def fit_weights(
                 asked = _asked(plain, evaluator, task, position, able, seed)
                 if asked is not None:
                     fitted = fit_numbers if task == "number" else fit_ranks
-                    groups[capability] = fitted(asked, able, trained)
+                    groups[capability] = _among(able, fitted(asked, [True] * sum(able), sum(able[:trained])))
     first_alone = (1.0, *(0.0 for _ in names[1:]))
     kept = {one: group for one, group in groups.items() if group.relations or group.everywhere != first_alone}
     return Weights(tuple(names), kept)
@@ -90,7 +90,9 @@ def fit_weights(
 def _asked(
     model: Combination, evaluator: Evaluator, task: TaskName, position: Position, able: Sequence[bool], seed: int
 ) -> Asked | None:
-    """What the members that are `able` say to questions of one capability; None where the split has none."""
+    """What the members that are `able`, and they alone, say to questions of one capability; None where the split has
+    none.
+    """
     chosen = of_task(evaluator.questions, task)
     group = POSITION_GROUPS.index(position)
     chosen = chosen[position_group(evaluator.questions.position[chosen]) == group]
@@ -114,7 +116,7 @@ def _asked(
         always = torch.ones_like(question.relation, dtype=torch.bool)
         answered = torch.stack([always if (one := read.answered()) is None else one for read in question.members], 1)
         at = tiling.question[tile.places][: tile.real]
-        found.append((at, features[: tile.real], present[: tile.real], answered[: tile.real]))
+        found.append((at, features[: tile.real, :, able], present[: tile.real], answered[: tile.real, able]))
 
     read_each_tile(model, evaluator.facts, tiling, parts.row, parts.position, work)
     order = torch.from_numpy(np.argsort(np.concatenate([one[0] for one in found]), kind="stable"))
@@ -126,6 +128,16 @@ def _asked(
     if task == "relation":  # beside the answer there is none
         relation = np.full(len(chosen), evaluator.facts.sizes.mask_relation)
     return Asked(features.double(), present, relation, torch.from_numpy(scaled), answered)
+
+
+def _among(able: Sequence[bool], found: GroupWeights) -> GroupWeights:
+    """The same with nothing for members that cannot answer."""
+
+    def whole(few: Sequence[float]) -> tuple[float, ...]:
+        rest = iter(few)
+        return tuple(next(rest) if one else 0.0 for one in able)
+
+    return GroupWeights(whole(found.everywhere), {one: whole(few) for one, few in found.relations.items()})
 
 
 def _candidates(evaluator: Evaluator, task: TaskName) -> int:
