@@ -17,7 +17,7 @@ from hynt.calibration.reach import AskedNumbers
 from hynt.graph.content_hash import Hashes, question_keys
 from hynt.graph.fact_table import ENTITY_KIND, RELATION_KIND, component_starts
 from hynt.graph.known_answers import KnownAnswers
-from hynt.graph.vocabulary import Flags, Floats, Ids, spread
+from hynt.graph.vocabulary import Flags, Floats, Ids, begins, spread
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
 from hynt.runs.scoring import ReadTile, SaidNumbers, read_tiles, with_stored_literals
@@ -356,7 +356,7 @@ class JudgedRelations:
         if not len(rows):
             return rows, np.zeros(0)
         rows = rows[np.lexsort((self.relation[rows], -self.logit[rows], owner[rows]))]
-        starts = np.flatnonzero(np.append(True, np.diff(owner[rows]) > 0))
+        starts = np.flatnonzero(begins(owner[rows]))
         size = np.diff(np.append(starts, len(rows)))
         total = np.logaddexp.reduceat(self.logit[rows], starts)
         kept = np.arange(len(rows)) - np.repeat(starts, size) < top

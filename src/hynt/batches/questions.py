@@ -28,6 +28,7 @@ from hynt.graph.fact_table import (
     components,
     qualifier_components,
 )
+from hynt.graph.vocabulary import begins
 
 
 class Position(StrEnum):
@@ -204,11 +205,8 @@ class QuestionGroups:
         keys, answer = question_keys(table, is_number)[chosen], column[chosen]
         order = np.lexsort((answer, keys[:, 1], keys[:, 0]))
         keys, answer, chosen = keys[order], answer[order], chosen[order]
-        first = np.ones(len(order), dtype=np.bool_)  # starts a new question
-        first[1:] = (keys[1:] != keys[:-1]).any(1)
-        distinct = first.copy()  # starts a new answer
-        distinct[1:] |= answer[1:] != answer[:-1]
-        asks, kept = np.flatnonzero(first), np.flatnonzero(distinct)
+        first = begins(*keys.T)  # starts a new question
+        asks, kept = np.flatnonzero(first), np.flatnonzero(begins(*keys.T, answer))
         columns = (
             parts.row[chosen[asks]],
             parts.position[chosen[asks]],

@@ -27,7 +27,7 @@ from hynt.graph.fact_table import (
     component_starts,
     qualifier_components,
 )
-from hynt.graph.vocabulary import Ids
+from hynt.graph.vocabulary import Ids, begins
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -104,21 +104,15 @@ class Fingerprints:
 def repeats(group: NDArray[np.int8], hashes: Hashes) -> NDArray[np.bool_]:
     """(n,) true where an earlier row has the same group and hash."""
     order = np.lexsort((hashes[:, 1], hashes[:, 0], group))  # stable: the first of equals stays first
-    same = (
-        (group[order][1:] == group[order][:-1])
-        & (hashes[order[1:], 0] == hashes[order[:-1], 0])
-        & (hashes[order[1:], 1] == hashes[order[:-1], 1])
-    )
-    found = np.zeros(len(order), dtype=np.bool_)
-    found[order[1:]] = same
+    found = np.empty(len(order), dtype=np.bool_)
+    found[order] = ~begins(group[order], *hashes[order].T)
     return found
 
 
 def distinct(hashes: Hashes) -> tuple[Ids, Ids]:
     """(c,) the first row of each content, in ascending order of their hashes; (n,) which of them each row is."""
     order = np.lexsort((hashes[:, 1], hashes[:, 0]))  # stable: the first of equals stays first
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (hashes[order[1:], 0] != hashes[order[:-1], 0]) | (hashes[order[1:], 1] != hashes[order[:-1], 1])
+    new = begins(*hashes[order].T)
     content = np.empty(len(order), dtype=np.int64)
     content[order] = np.cumsum(new) - 1
     return order[new], content

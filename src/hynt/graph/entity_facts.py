@@ -19,7 +19,7 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import POSITIONS, EntityPosition, folded
 from hynt.graph.sentences import Sentences
-from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary, spread
+from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary, begins, spread
 from hynt.markup import Markup, shown
 from hynt.names import plural
 from hynt.results import SHOWN, Table, box, more, pairs, quiet, table
@@ -267,7 +267,7 @@ class EntityGroups:
         weight = self.weights(self.graph.entities[entity].type)[relation]
         order = np.lexsort((rows, -self._dates(rows), relation, -weight, places))
         rows, places, relation = rows[order], places[order], relation[order]
-        cuts = np.flatnonzero((np.diff(relation) != 0) | (np.diff(places) != 0)) + 1
+        cuts = np.flatnonzero(begins(relation, places))[1:]
         return [
             FactGroup(int(places[part[0]]), int(relation[part[0]]), rows[part])
             for part in np.split(np.arange(len(rows)), cuts)

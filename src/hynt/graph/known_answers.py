@@ -33,7 +33,7 @@ from hynt.graph.fact_table import (
     qualifier_of,
 )
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.vocabulary import Flags, Floats, Ids, spread
+from hynt.graph.vocabulary import Flags, Floats, Ids, begins, spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +62,8 @@ class AnswerIndex:
         """From (c, 2) keys, (c,) answers and (c,) split bits; the same answer from several facts is kept once."""
         order = np.lexsort((answers, keys[:, 1], keys[:, 0]))
         high, low, answers, split = keys[order, 0], keys[order, 1], answers[order], split[order]
-        first = np.ones(len(order), dtype=np.bool_)  # starts a new question
-        first[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
-        distinct = first.copy()  # starts a new answer
-        distinct[1:] |= answers[1:] != answers[:-1]
-        at = np.flatnonzero(distinct)
+        first = begins(high, low)  # starts a new question
+        at = np.flatnonzero(begins(high, low, answers))
         splits = np.bitwise_or.reduceat(split, at) if len(at) else split
         offsets = np.append(np.flatnonzero(first[at]), len(at)).astype(np.int64)
         return cls(high[first], low[first], AnswerLists(offsets, answers[at], splits))

@@ -26,6 +26,7 @@ from hynt.errors import UsageError
 from hynt.graph.fact_table import FIRST_QUALIFIER, HEAD, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
+from hynt.graph.vocabulary import begins
 
 EntityPosition: TypeAlias = Literal["head", "tail", "value"]
 POSITIONS: tuple[EntityPosition, ...] = ("head", "tail", "value")
@@ -368,8 +369,7 @@ def _trigrams(letters: _Letters) -> tuple[NDArray[np.uint64], NDArray[np.int32]]
     piece, owner = piece[inside], owner[:-2][inside]
     order = np.lexsort((piece, owner))
     piece, owner = piece[order], owner[order]
-    first = np.ones(len(piece), dtype=np.bool_)
-    first[1:] = (piece[1:] != piece[:-1]) | (owner[1:] != owner[:-1])
+    first = begins(piece, owner)
     return piece[first], owner[first]
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hynt.errors import UsageError
 from hynt.graph.content_hash import Hashes, mixed
 from hynt.graph.fact_table import FactTable
+from hynt.graph.vocabulary import begins
 
 SPLITS = ("train", "valid", "test")
 ADDED = "added"
@@ -194,8 +195,7 @@ def find_leakage(
     pair, relation = np.concatenate(keys), np.concatenate(relations)
     order = np.lexsort((relation, pair))
     pair, relation = pair[order], relation[order]
-    new = np.ones(len(pair), dtype=np.bool_)
-    new[1:] = (pair[1:] != pair[:-1]) | (relation[1:] != relation[:-1])
+    new = begins(pair, relation)
     pair, relation = pair[new], relation[new]
     _, place, parallel = np.unique(pair, return_inverse=True, return_counts=True)
     few = parallel[place] <= MOST_PARALLEL

@@ -21,7 +21,7 @@ from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import NumberSummary, suited_to_logarithms, summarise_numbers, tried_on_both
 from hynt.graph.splitting import Leak, find_leakage, missing_from_train
-from hynt.graph.vocabulary import Ids
+from hynt.graph.vocabulary import Ids, begins
 
 _LONGEST_HISTOGRAM = 20
 
@@ -234,6 +234,5 @@ def values_over_time(graph: KnowledgeGraph, split: str) -> Ids:
     couple = table.head[rows] * np.int64(graph.vocabulary.relation_count) + table.relation[rows]
     order = np.lexsort((date, couple))  # many values of one date are no movement
     couple, date = couple[order], date[order]
-    again = (np.diff(couple) == 0) & (np.diff(date) == 0)
-    found: Ids = couple[np.append(True, ~again)[: len(couple)]]
+    found: Ids = couple[begins(couple, date)]
     return found

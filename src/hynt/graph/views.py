@@ -17,7 +17,7 @@ from hynt.graph.lookup import POSITIONS, EntityPosition, NameLookup, NameSearch,
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_stored
 from hynt.graph.units.conversion import display_of
-from hynt.graph.vocabulary import spaced
+from hynt.graph.vocabulary import begins, spaced
 
 _LONGEST = 200  # characters of a name that is written in the place of an id
 _MOST_TYPED, _COMMON = 10_000, 0.1
@@ -380,8 +380,7 @@ class EntityIndex:
         # A fact that holds an entity twice is listed at the first of head, tail, value.
         order = np.lexsort((place, row, entity))
         entity, row, relation, place = entity[order], row[order], relation[order], place[order]
-        first = np.ones(len(entity), dtype=np.bool_)
-        first[1:] = (entity[1:] != entity[:-1]) | (row[1:] != row[:-1])
+        first = begins(entity, row)
         entity, row, relation, place = entity[first], row[first], relation[first], place[first]
         order = np.lexsort((row, relation, place, entity))
         self._row, self._place = row[order], place[order]

@@ -31,6 +31,15 @@ def spaced(values: NDArray[Scalar], most: int) -> NDArray[Scalar]:
     return values[np.linspace(0, len(values) - 1, min(len(values), most)).astype(np.int64)]
 
 
+def begins(*columns: NDArray[Any]) -> Flags:
+    """(n,) whether a row of these columns (n,), sorted together, differs from the row before; the first one does."""
+    found = np.zeros(len(columns[0]), dtype=np.bool_)
+    found[:1] = True
+    for column in columns:
+        found[1:] |= column[1:] != column[:-1]
+    return found
+
+
 def spread(start: Ids, size: Ids) -> tuple[Ids, Ids]:
     """For spans that start at `start` (n,) and are `size` (n,) long, end to end: which span, and which place in all."""
     owner = np.repeat(np.arange(len(size), dtype=np.int64), size)

@@ -20,7 +20,7 @@ from torch import Tensor
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.graph.content_hash import mixed
-from hynt.graph.vocabulary import Flags, Floats, Ids
+from hynt.graph.vocabulary import Flags, Floats, Ids, begins
 from hynt.models.contract import Candidates, Capability, EncodedQuestion, Part, ScaledNumber
 from hynt.models.training_statistics import NUMBERS, MadeAtOnce, numbers_of, relation_means
 
@@ -92,7 +92,7 @@ class NumberSeries(MadeAtOnce):
         x, y = np.tile(held.value[second], FAMILIES), np.tile(held.value[first], FAMILIES)
         order = np.lexsort((x, curve))
         kind, curve, x, y = kind[order], curve[order], x[order], y[order]
-        starts = np.flatnonzero(np.r_[True, (curve[1:] != curve[:-1]) | (x[1:] != x[:-1])][: len(x)])
+        starts = np.flatnonzero(begins(curve, x))
         met = np.diff(np.r_[starts, len(x)])
         total = np.add.reduceat(y, starts) if len(y) else y
         self._points = _Points(curve[starts], x[starts], total / met, met)
@@ -116,7 +116,7 @@ class NumberSeries(MadeAtOnce):
         owner, beside = np.tile(shown.owner, FAMILIES), relation.cpu().numpy()
         error = np.where(met, self._error_of(kind, inside, beside[owner]), np.inf)
         best = np.lexsort((error, owner))
-        best = best[np.r_[True, owner[best][1:] != owner[best][:-1]][: len(best)]]
+        best = best[begins(owner[best])]
         owner = owner[best]
         tells = error[best] < TELLING * self._variance[beside[owner]]
         found, on_curve = self._mean.numpy()[beside], np.zeros(rows, dtype=np.bool_)

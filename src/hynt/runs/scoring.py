@@ -20,7 +20,7 @@ from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import Evaluator, scoring_conditions
 from hynt.evaluation.tiles import Tile, Tiling, in_one_shape, read_each_tile, tile_rows
 from hynt.graph.fact_table import FactTable, concatenate
-from hynt.graph.vocabulary import Flags, Floats, Ids
+from hynt.graph.vocabulary import Flags, Floats, Ids, begins
 from hynt.models.contract import (
     AnswersDistributions,
     EncodedQuestion,
@@ -199,8 +199,7 @@ class _Spellings:
         value = np.concatenate([facts.tail_number, facts.qualifier_number])[numbers] + 0.0  # -0.0 is 0.0
         order = np.lexsort((value, relation))  # stable: the first of equal ones stays the first
         relation, value = relation[order], value[order]
-        first = np.ones(len(order), dtype=np.bool_)
-        first[1:] = (relation[1:] != relation[:-1]) | (value[1:] != value[:-1])
+        first = begins(relation, value)
         return cls(relation[first], value[first], literal.take(pa.array(numbers[order][first])))
 
     def spelt(self, of: NDArray[np.int32], numbers: NDArray[np.float64], written: pa.StringArray) -> pa.StringArray:
