@@ -129,14 +129,16 @@ def test_of_members_that_cannot_answer_nothing_is_kept_while_others_are_weighed(
 
     def fit(questions, able, trained):
         seen.append(trained)
-        assert all(able) and questions.features.shape[2] == questions.answered.shape[1] == len(able)
+        assert all(able)
+        assert questions.features.shape[2] == questions.answered.shape[1] == len(able)
         return GroupWeights(tuple(float(one + 1) for one in range(len(able))), {7: tuple(1.0 for _ in able)})
 
     monkeypatch.setattr(combining, "fit_ranks", fit)
     monkeypatch.setattr(combining, "fit_numbers", fit)
     found = fitted(["hynt"], [model], data.facts, valid)
     members = [model, *(statistic(name, data.facts) for name in found.members[1:])]
-    assert len(found.groups) == len(seen) > 3 and set(seen) == {1}
+    assert len(found.groups) == len(seen) > 3
+    assert set(seen) == {1}
     for capability, group in found.groups.items():
         able = [capability in member.answers for member in members]
         assert not all(able)
