@@ -77,6 +77,7 @@ def test_a_run_to_compare_with_that_is_not_there_costs_no_reading(hynt, town_run
     done = hynt("evaluate", run, "--compare", tmp_path / "nowhere")
     assert done.code == 2
     assert "there is no run at" in done.err
+    assert "or say world, the run that comes with hynt" in done.err
     assert json.loads((run / "reads.json").read_text())["test"] == 0
 
 

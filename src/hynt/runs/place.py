@@ -81,7 +81,7 @@ def check_is_run(path: Path) -> None:
         raise UsageError(f"there is no run at {str(path)!r}.", advice=_MAKE)
 
 
-_MAKE = "Make one with: hynt train GRAPH --out RUN."
+_MAKE = "Make one with: hynt train GRAPH --out RUN; or say world, the run that comes with hynt."
 
 
 # A run and its graph, opened and checked without torch: a name that nobody knows is refused at once, not after seconds
