@@ -106,6 +106,8 @@ def test_an_update_gives_the_answers_that_asking_of_the_new_graph_gives(run):
         ),
         ({"facts": [("Zoe", "knows", "Ann", [("year", "soon")])]}, "fact 1, year: 'year' holds numbers"),
         ({"facts": [("person 0", "born in", "town 0")]}, "fact 1: the graph holds this already"),
+        ({"facts": [NEW[0], ("Zoe", "born in", "?")]}, "fact 2: this is a question: it has ? in it"),
+        ({"facts": [("Zoe", "knows", "Ann", [("year", "?")])]}, "fact 1: this is a question: it has ? in it"),
         ({"facts": [NEW[0], NEW[0]]}, "fact 2: the graph holds this already"),
         (
             {"facts": [NEW[0], ("Ann", "height", 1e300)]},

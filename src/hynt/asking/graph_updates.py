@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from hynt.formats.values import shortened
 from hynt.graph.changes import encoded, unknown_facts
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.sentences import BLANK
 from hynt.graph.units.conversion import display_of, to_si
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.runs import SCALING
@@ -179,14 +181,17 @@ def fitted_facts(graph: KnowledgeGraph, given: Iterable[Fact | Any], *, as_kept:
     """Facts with the ids that the graph has for their names, and numbers in its units. A name that the graph does not
     have is a new entity or relation, whose values are numbers where they are written with a unit; a name that several
     entities carry is refused, and so is a value of the wrong kind. A number without a unit is refused where people read
-    another one than the graph keeps, unless facts are told `as_kept`, in the graph's own.
+    another one than the graph keeps, unless facts are told `as_kept`, in the graph's own. A question is no new fact.
     """
     from hynt.formats.from_python import as_fact
 
+    knows_blank = BLANK in graph.vocabulary.entity_ids or BLANK in graph.vocabulary.relation_ids
     for number, one in enumerate(given, 1):
         place = f"fact {number}"
         try:
             head, relation, tail, qualifiers = one if isinstance(one, Fact) else as_fact(one)
+            if BLANK in (head, relation, tail, *chain.from_iterable(qualifiers)) and not (as_kept or knows_blank):
+                raise RecordProblem("blank", "this is a question: it has ? in it.", "Say what it is, or ask it.")
             named = _relation(graph, relation)
             yield Fact(
                 _entity(graph, head),
