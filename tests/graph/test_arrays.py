@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hynt.graph.vocabulary import begins, spaced
+from hynt.graph.vocabulary import begins, offsets_of, spaced
 
 
 def test_rows_that_differ_from_the_one_before_begin_anew():
@@ -24,3 +24,9 @@ def test_a_few_values_stand_for_many(count):
     assert found == sorted(found)
     assert found[:1] == values[:1].tolist()
     assert found[-1:] == values[-1:].tolist()
+
+
+def test_parts_lie_end_to_end():
+    assert offsets_of(np.array([2, 0, 3], dtype=np.int32)).tolist() == [0, 2, 2, 5]
+    assert offsets_of(np.zeros(0, dtype=np.int64)).tolist() == [0]
+    assert offsets_of(np.array([2**31 - 1, 1], dtype=np.int32))[-1] == 2**31, "sums do not wrap around"

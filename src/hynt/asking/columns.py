@@ -23,7 +23,7 @@ from hynt.graph.fact_table import (
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import AnswerIndex, AnswerLists
 from hynt.graph.sentences import BLANK, Sentences, sentence
-from hynt.graph.vocabulary import Flags, Floats, Ids, spread
+from hynt.graph.vocabulary import Flags, Floats, Ids, offsets_of, spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +84,7 @@ class AskedFacts:
     @classmethod
     def joined(cls, asked: Sequence[AskedFact]) -> AskedFacts:
         """These questions, in this order."""
-        rows = np.zeros(len(asked) + 1, dtype=np.int64)
-        np.cumsum([len(one.table) for one in asked], out=rows[1:])
+        rows = offsets_of(np.array([len(one.table) for one in asked], dtype=np.int64))
         return cls(
             concatenate([one.table for one in asked]),
             rows,
@@ -111,8 +110,7 @@ class AskedFacts:
 
     def take(self, chosen: Ids) -> AskedFacts:
         """These questions, in this order."""
-        rows = np.zeros(len(chosen) + 1, dtype=np.int64)
-        np.cumsum(np.diff(self.rows)[chosen], out=rows[1:])
+        rows = offsets_of(np.diff(self.rows)[chosen])
         return AskedFacts(
             self.table.take(self.rows_of(chosen)),
             rows,
@@ -190,8 +188,7 @@ class RankedParts:
             for column, kind in enumerate(kinds)
         )
         order = np.argsort(question, kind="stable")
-        offsets = np.zeros(len(self.count) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(question, minlength=len(self.count)), out=offsets[1:])
+        offsets = offsets_of(np.bincount(question, minlength=len(self.count)))
         candidate, probability, score, splits = (column[order] for column in rest)
         return RankedColumns(offsets, candidate, probability, score, splits, self.count, self.is_finite)
 

@@ -32,7 +32,7 @@ from hynt.graph.fact_table import (
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition, NameLookup
 from hynt.graph.sentences import BLANK
-from hynt.graph.vocabulary import Flags, Ids
+from hynt.graph.vocabulary import Flags, Ids, offsets_of
 
 _FILLER = 1.0
 """The number in a blank that nobody reads; above zero, so that a log scale can take it."""
@@ -302,7 +302,7 @@ class _Encoding:
         """The questions that stand, with fillers in their blanks."""
         written = self.written
         pairs = np.flatnonzero(self.stands[written.owner] & (written.place > RELATION)).astype(np.int64)
-        offsets = np.concatenate([[0], np.cumsum(written.count[kept])]).astype(np.int64)
+        offsets = offsets_of(written.count[kept])
         filler = self.is_number[self.relation] & written.value.is_blank
         places = np.arange(len(self.relation))
         places[list(self.read)] = len(places) + np.arange(len(self.read))
@@ -369,7 +369,7 @@ class _TriedRows:
         table = replace(table, tail_literal=literals[0], qualifier_literal=literals[1])
         table.relation[main], table.tail_number[main] = self.relation[first], self.value[first]
         table.qualifier_relation[slots], table.qualifier_number[slots] = self.relation[second], self.value[second]
-        return replace(base, table=table, rows=np.concatenate([[0], np.cumsum(size)]).astype(np.int64))
+        return replace(base, table=table, rows=offsets_of(size))
 
 
 def _replaced(column: pa.Array, places: Ids, by: pa.Array, chosen: Ids) -> pa.Array:

@@ -25,7 +25,7 @@ from hynt.graph.fact_table import RELATION, position_name, relation_position
 from hynt.graph.sentences import BLANK
 from hynt.graph.units.conversion import convert, display_of, kept, lookup
 from hynt.graph.units.dates import UnreadableDate, parse_iso_date
-from hynt.graph.vocabulary import Flags, Floats, Ids, Relation
+from hynt.graph.vocabulary import Flags, Floats, Ids, Relation, offsets_of
 
 _QUANTITY = re.compile(rf"({NUMBER_PATTERN})(?:\s*(\D.*))?", re.DOTALL)
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
@@ -255,7 +255,7 @@ class WrittenQuestions:
     @cached_property
     def offsets(self) -> Ids:
         """(n + 1,) where the qualifiers of each question start among the pairs."""
-        return np.concatenate([[0], np.cumsum(self.count)]).astype(np.int64) + len(self)
+        return offsets_of(self.count) + len(self)
 
     @cached_property
     def owner(self) -> Ids:

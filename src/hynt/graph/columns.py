@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from hynt.errors import DataError
 from hynt.graph.fact_table import FactTable
-from hynt.graph.vocabulary import Vocabulary
+from hynt.graph.vocabulary import Vocabulary, offsets_of
 from hynt.limits import (
     MOST_EXPANSION,
     ROWS_PER_BYTE,
@@ -224,8 +224,7 @@ class Names:
         lists = columns["qualifiers"]
         if lists.null_count:
             raise _damaged(where, "a fact has null for its list of qualifiers")
-        offsets = np.zeros(len(lists) + 1, dtype=np.int64)
-        np.cumsum(pc.list_value_length(lists).to_numpy(), out=offsets[1:])
+        offsets = offsets_of(pc.list_value_length(lists).to_numpy())
         pairs = pc.list_flatten(lists)
         if pairs.null_count:
             raise _damaged(where, "a qualifier is null")

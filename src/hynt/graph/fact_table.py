@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hynt.graph.fact import Fact, Number, Qualifier, Value
-from hynt.graph.vocabulary import Vocabulary, spread
+from hynt.graph.vocabulary import Vocabulary, offsets_of, spread
 
 NUMERIC_COLUMNS = (
     "head",
@@ -81,8 +81,7 @@ class FactTable:
     def take(self, rows: NDArray[np.int64]) -> FactTable:
         """The facts at these rows, in this order."""
         counts = self.qualifier_counts()[rows]
-        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum(counts, out=offsets[1:])
+        offsets = offsets_of(counts)
         slots = spread(self.offsets[:-1][rows], counts)[1]
         return FactTable(
             self.head[rows],
@@ -123,7 +122,7 @@ class FactTable:
         counts = np.bincount(self.qualifier_owner()[slots], minlength=len(self))
         return replace(
             self,
-            offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            offsets=offsets_of(counts),
             qualifier_relation=self.qualifier_relation[slots],
             qualifier_entity=self.qualifier_entity[slots],
             qualifier_number=self.qualifier_number[slots],

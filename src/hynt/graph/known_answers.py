@@ -33,7 +33,7 @@ from hynt.graph.fact_table import (
     qualifier_of,
 )
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.vocabulary import Flags, Floats, Ids, begins, spread
+from hynt.graph.vocabulary import Flags, Floats, Ids, begins, offsets_of, spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +92,8 @@ class AnswerIndex:
     def lookup(self, keys: Hashes) -> AnswerLists:
         """The known answers of questions with these (n, 2) keys; none where the graph does not hold the question."""
         starts, counts = self.spans(keys)
-        offsets = np.zeros(len(keys) + 1, dtype=np.int64)
-        np.cumsum(counts, out=offsets[1:])
         slots = spread(starts, counts)[1]
-        return AnswerLists(offsets, self.known.answers[slots], self.known.splits[slots])
+        return AnswerLists(offsets_of(counts), self.known.answers[slots], self.known.splits[slots])
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from hynt.errors import UsageError
 from hynt.graph.fact_table import FIRST_QUALIFIER, HEAD, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
-from hynt.graph.vocabulary import begins
+from hynt.graph.vocabulary import begins, offsets_of
 
 EntityPosition: TypeAlias = Literal["head", "tail", "value"]
 POSITIONS: tuple[EntityPosition, ...] = ("head", "tail", "value")
@@ -355,8 +355,7 @@ def _letters(names: Sequence[str]) -> _Letters:
     text = "".join(f" {name} " for name in names)
     code = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     size = np.array([len(name) + 2 for name in names], dtype=np.int64)
-    start = np.append(0, np.cumsum(size))
-    return _Letters(code, np.repeat(np.arange(len(names), dtype=np.int32), size), start)
+    return _Letters(code, np.repeat(np.arange(len(names), dtype=np.int32), size), offsets_of(size))
 
 
 def _trigrams(letters: _Letters) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hynt.errors import UsageError
 from hynt.graph.content_hash import Hashes, mixed
 from hynt.graph.fact_table import FactTable
-from hynt.graph.vocabulary import begins
+from hynt.graph.vocabulary import begins, offsets_of
 
 SPLITS = ("train", "valid", "test")
 ADDED = "added"
@@ -237,7 +237,7 @@ def _shared(
     pair, relation = pair[by_relation], relation[by_relation]
     start = np.searchsorted(other_pair, pair, side="left")
     size = np.searchsorted(other_pair, pair, side="right") - start
-    joined = np.concatenate([[0], np.cumsum(size)])
+    joined = offsets_of(size)
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(relation)) + 1, [len(relation)]])
     low = 0
     while low < len(bounds) - 1:

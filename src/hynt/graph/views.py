@@ -17,7 +17,7 @@ from hynt.graph.lookup import POSITIONS, EntityPosition, NameLookup, NameSearch,
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
 from hynt.graph.sentences import Sentences, format_stored
 from hynt.graph.units.conversion import display_of
-from hynt.graph.vocabulary import begins, spaced
+from hynt.graph.vocabulary import begins, offsets_of, spaced
 
 _LONGEST = 200  # characters of a name that is written in the place of an id
 _MOST_TYPED, _COMMON = 10_000, 0.1
@@ -385,7 +385,7 @@ class EntityIndex:
         order = np.lexsort((row, relation, place, entity))
         self._row, self._place = row[order], place[order]
         self.degree = np.bincount(entity, minlength=graph.vocabulary.entity_count).astype(np.int64)
-        self._start = np.append(0, np.cumsum(self.degree))
+        self._start = offsets_of(self.degree)
 
     def counts(self, entity: int) -> dict[EntityPosition, int]:
         """How many facts it has at each position."""

@@ -40,6 +40,13 @@ def begins(*columns: NDArray[Any]) -> Flags:
     return found
 
 
+def offsets_of(sizes: NDArray[np.integer[Any]]) -> Ids:
+    """(n + 1,) where parts of these sizes (n,) begin when they are laid end to end, and where the last one ends."""
+    found = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=found[1:])
+    return found
+
+
 def spread(start: Ids, size: Ids) -> tuple[Ids, Ids]:
     """For spans that start at `start` (n,) and are `size` (n,) long, end to end: which span, and which place in all."""
     owner = np.repeat(np.arange(len(size), dtype=np.int64), size)

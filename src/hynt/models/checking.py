@@ -22,7 +22,7 @@ from hynt.batches.fact_tensors import FactTensors, Sizes, distinct_literals
 from hynt.batches.masked_batch import AskableComponents, MaskedBatch, Task, mask
 from hynt.batches.number_scaling import NumberScaling
 from hynt.graph.fact_table import HEAD, RELATION, TAIL, FactTable, qualifier_of
-from hynt.graph.vocabulary import Relation, Vocabulary
+from hynt.graph.vocabulary import Relation, Vocabulary, offsets_of
 from hynt.models.contract import (
     EVERYWHERE,
     Entities,
@@ -60,7 +60,7 @@ def example_facts(seed: int = 0, *, literals: bool = False) -> FactTensors:
         entity[:n],
         number[:n],
         pa.array(written[:n], type=pa.string()),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        offsets_of(lengths),
         relation[n:],
         entity[n:],
         number[n:],
