@@ -69,13 +69,16 @@ def test_estimate_trains_nothing(people, tmp_path, hynt):
     assert found["weights"] == 4 * model
     assert found["training_state"] == 16 * model
     tensors = found["training_state"] + found["activations"] + found["facts"]
-    assert found["memory"] == found["process"] > 100 * tensors  # what the machine must have: torch and the graph too
+    assert found["process"] > 100 * tensors  # what the machine must have: torch and the graph too
+    assert found["memory"] == found["process"] + found["weighing"]
+    assert 0 < found["weighing"] < 20 * tensors
     assert found["seconds"] > 0
     assert found["activations"] > 0
     assert not (tmp_path / "run").exists()
     text = hynt("train", people, "--estimate", *SMALL).out
     assert f"parameters     {model:,}" in text
     assert "validation on top" in text
+    assert "; weighing statistics at the end " in " ".join(text.split())
 
 
 def small_parameters() -> int:

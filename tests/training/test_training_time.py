@@ -168,6 +168,18 @@ def test_an_estimate_tells_of_the_whole_process_and_of_the_first_check():
     assert estimate(graph, timed, CPU).seconds == pytest.approx(5.0)
 
 
+def test_an_estimate_tells_what_weighing_statistics_takes_on_top():
+    graph = small_graph()
+    plain = tiny_settings(schedule={"epochs": 2, "period": 2})
+    assert estimate(graph, plain, CPU).weighing == 0
+    found = estimate(graph, replace(plain, with_statistics=True), CPU)
+    # The kind with most scores: heads or tails, of which the model and five statistics rank each entity.
+    table, entities = graph.split("valid"), graph.vocabulary.entity_count
+    questions = max(len(table), table.qualifier_total)
+    assert found.weighing == 7 * 8 * 6 * questions * (min(entities, 6 * 64 + 64) + 1)
+    assert found.memory == found.process + found.weighing
+
+
 @pytest.mark.parametrize(("minutes", "compiled"), [(1, False), (10, True)])
 def test_a_short_time_is_not_spent_on_compiling(minutes, compiled, tmp_path, monkeypatch):
     """A minute on a GPU went by before the first epoch was over."""

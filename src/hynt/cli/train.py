@@ -152,6 +152,7 @@ def _print_estimate(found: Estimate, device: str, as_json: bool) -> None:
             f"memory         about {_megabytes(found.memory)} {whole}: "
             f"weights and optimiser {_megabytes(found.training_state)}, "
             f"activations {_megabytes(found.activations)}, facts {_megabytes(found.facts)}"
+            + (f"; weighing statistics at the end {_megabytes(found.weighing)}" if found.weighing else "")
         )
         steps = f"epochs of {found.steps_per_epoch} steps at {1000 * found.seconds_per_step:.1f} ms"
         if found.first_epochs < found.epochs:

@@ -12,6 +12,7 @@ left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import cast
 
 import numpy as np
@@ -28,6 +29,7 @@ from hynt.evaluation.evaluator import Evaluator, scoring_conditions
 from hynt.evaluation.metrics import KIND_OF_TASK, TaskName, of_task
 from hynt.evaluation.tiles import ROWS_ON_CPU, KnownSlots, Tile, Tiling, read_each_tile
 from hynt.graph.fact_table import POSITION_GROUPS, Components, position_group
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Ids
 from hynt.models.combination import POSITIONS, Combination, CombinedQuestion, GroupWeights, Weights
 from hynt.models.contract import (
@@ -99,8 +101,8 @@ def _asked(
     if not len(chosen):
         return None
     chance = np.random.default_rng(derived_seed(seed, "combination", task, position))
-    count = 1 if task == "number" else _candidates(evaluator, task)
-    most = min(QUESTIONS, max(FEW_QUESTIONS, MOST_SCORES // count))
+    count = 1 if task == "number" else _candidates(evaluator.graph, task)
+    most = _most_questions(count)
     if len(chosen) > most:
         chosen = np.sort(chance.choice(chosen, most, replace=False))
     parts = evaluator.questions.take(chosen)
@@ -140,9 +142,28 @@ def _among(able: Sequence[bool], found: GroupWeights) -> GroupWeights:
     return GroupWeights(whole(found.everywhere), {one: whole(few) for one, few in found.relations.items()})
 
 
-def _candidates(evaluator: Evaluator, task: TaskName) -> int:
-    vocabulary = evaluator.graph.vocabulary
-    return vocabulary.entity_count if task == "link" else vocabulary.relation_count
+def _candidates(graph: KnowledgeGraph, task: TaskName) -> int:
+    return graph.vocabulary.entity_count if task == "link" else graph.vocabulary.relation_count
+
+
+def _most_questions(candidates: int) -> int:
+    return min(QUESTIONS, max(FEW_QUESTIONS, MOST_SCORES // candidates))
+
+
+_COPIES = 7
+"""Of the scores of one kind of questions, while weights are fitted to them and statistics lie beside; measured."""
+
+
+def weighing_bytes(answers: frozenset[Capability], graph: KnowledgeGraph, split: str) -> int:
+    """About how much memory it takes to weigh statistics beside a model that answers these on a split of the graph."""
+    table, most = graph.split(split), 0
+    members = [answers, *(kind.answers for kind, _ in STATISTICS.values())]
+    tasks: tuple[TaskName, ...] = ("link", "relation")
+    for task, position in product(tasks, POSITIONS):
+        able, count = sum((Task[task.upper()], position) in one for one in members), _candidates(graph, task)
+        questions = min(max(len(table), table.qualifier_total), _most_questions(count))
+        most = max(most, questions * (min(count, HIGHEST * able + AT_RANDOM) + 1) * able)
+    return _COPIES * 8 * most
 
 
 Gather = Callable[[Combination, CombinedQuestion, Tile, Sequence[bool]], tuple[Tensor, Tensor]]
@@ -164,7 +185,7 @@ def _rank_features(
     start, known = index.spans(evaluator.keys[chosen])
     known = np.where(tiling.is_real, known[tiling.question], 0)
     answer = (parts.entity if task == "link" else parts.relation).astype(np.int64)[tiling.question]
-    device, count = evaluator.device, _candidates(evaluator, task)
+    device, count = evaluator.device, _candidates(evaluator.graph, task)
     answers, starts, counts, target = (
         torch.from_numpy(np.ascontiguousarray(one)).to(device)
         for one in (index.known.answers, start[tiling.question], known, answer)

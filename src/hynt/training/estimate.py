@@ -17,7 +17,9 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
+from hynt.evaluation.combining import weighing_bytes
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.models.registry import MODELS
 from hynt.objectives.streams import Phase
 from hynt.runs.model_choice import check_memory
 from hynt.runs.opening import new_model
@@ -26,6 +28,7 @@ from hynt.runs.training_data import fit_scaling, training_data, training_table
 from hynt.training.optimisation import Optimisation
 from hynt.training.process import phases_for, threads_for, uses_bf16, within_memory
 from hynt.training.step import CapturedStep, EagerStep, StepRunner
+from hynt.training.validating import validates
 
 TIMED_STEPS, TIMED_SECONDS = 3, 0.5
 """Timed at least, and for how long further ones are: a step of milliseconds is told by many."""
@@ -41,6 +44,7 @@ class Estimate:
     activations: int  # kept for the way back, at the largest of the steps tried
     facts: int  # the training facts as tensors
     process: int  # what the whole process took at most, the libraries and the graph included; 0: nobody can tell
+    weighing: int  # what weighing statistics takes on top, once training is over
     epochs: int  # at most
     first_epochs: int  # after which validation may end it; all of them where it does not
     steps_per_epoch: int
@@ -51,7 +55,8 @@ class Estimate:
     @property
     def memory(self) -> int:
         """What training needs at once, roughly: on a GPU there, else of the whole process."""
-        return max(self.training_state + self.activations + self.facts, 0 if self.on_device else self.process)
+        whole = self.process + self.weighing if self.process and not self.on_device else 0
+        return max(self.training_state + self.activations + self.facts, whole)
 
     @property
     def first_seconds(self) -> float:
@@ -99,6 +104,7 @@ def _estimated(graph: KnowledgeGraph, settings: RunSettings, scaling: NumberScal
         total, first = limit, epochs
     if settings.validation.patience is not None:
         first = min(epochs, settings.validation_epochs()[0])
+    weighs = settings.with_statistics and validates(settings, graph)
     return Estimate(
         sum(p.numel() for p in parameters),
         weights,
@@ -106,6 +112,7 @@ def _estimated(graph: KnowledgeGraph, settings: RunSettings, scaling: NumberScal
         kept,
         _size(data.facts),
         peak_memory() or 0,
+        weighing_bytes(MODELS.get(settings.model_name).answers, graph, "valid") if weighs else 0,
         epochs,
         first,
         steps,
