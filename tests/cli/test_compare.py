@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from hynt.comparison.table import SHORT_IN_WORDS
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.storage import save_graph
 from tests.training.small_graph import small_graph
@@ -37,6 +38,7 @@ def test_a_comparison_has_all_models_and_the_trivial_rows(hynt, saved, tmp_path)
     assert kept["rows"] == found.json["rows"]
     assert (out / "comparison.png").read_bytes().startswith(b"\x89PNG")
     page = (out / "comparison.md").read_text(encoding="utf-8")
+    assert f"|\n\n{SHORT_IN_WORDS}\n" in page
     assert "| model | link MRR | H@1 | H@3 | H@10 |" in page
     assert "| transea | triplets, numbers | link h t; number t |" in page
     assert (out / "runs" / "nalp-0" / "manifest.json").exists()
@@ -45,6 +47,7 @@ def test_a_comparison_has_all_models_and_the_trivial_rows(hynt, saved, tmp_path)
     again = hynt("compare", "--graph", saved, *MODELS[:1], "transea,nalp,hinge", *MODELS[2:], "--out", out)
     assert again.code == 0
     assert "hinge" in again.out
+    assert SHORT_IN_WORDS in again.out
     assert "relation-mean" in again.out
     kept = json.loads((out / "comparison.json").read_text(encoding="utf-8"))
     assert kept["rows"][:2] == found.json["rows"]

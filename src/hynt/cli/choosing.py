@@ -101,7 +101,7 @@ def _seeds(text: str) -> list[int]:
 
 
 def _print_comparison(console: Console, result: dict[str, Any]) -> None:
-    from hynt.comparison.table import cost_table, minutes_text, quality_table
+    from hynt.comparison.table import SHORT_IN_WORDS, cost_table, minutes_text, quality_table
 
     console.print(
         f"{visible(result['graph']) or 'the graph'}, test split; {minutes_text(result['minutes_per_model'])} of "
@@ -109,6 +109,7 @@ def _print_comparison(console: Console, result: dict[str, Any]) -> None:
     )
     for cells in (quality_table(result), cost_table(result)):
         print_table(console, cells.columns, cells.rows)
+    console.print(SHORT_IN_WORDS)
     if not any(file.endswith(".png") for file in result["files"]):
         console.print("no picture: install matplotlib with pip install 'hynt[plot]'")
     console.print(f"kept in {', '.join(result['files'])}")

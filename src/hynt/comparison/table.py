@@ -35,6 +35,9 @@ COLUMNS: dict[str, tuple[str, str, str, int]] = {
 
 _SHORT = {"head": "h", "tail": "t", "relation": "r", "qualifier relation": "qr", "qualifier value": "qv"}
 
+SHORT_IN_WORDS = "answers: h the head, t the tail, r the relation, qr and qv a qualifier's relation and value"
+"""Stands below the table whose column it explains."""
+
 
 def grouped(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Rows by model, in their order: one per seed."""

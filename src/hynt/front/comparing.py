@@ -149,10 +149,10 @@ def compare(
 
 def _written(out: Path, result: Mapping[str, Any]) -> list[str]:
     """Writes the whole comparison, its tables as a page, and the picture where it can be drawn; says which files."""
-    from hynt.comparison.table import cost_table, markdown, minutes_text, quality_table
+    from hynt.comparison.table import SHORT_IN_WORDS, cost_table, markdown, minutes_text, quality_table
 
     write_whole(out / "comparison.json", (json.dumps(result, ensure_ascii=False, indent=1) + "\n").encode())
-    page = f"{markdown(quality_table(result))}\n{markdown(cost_table(result))}"
+    page = f"{markdown(quality_table(result))}\n{markdown(cost_table(result))}\n{SHORT_IN_WORDS}\n"
     if result["recommended"] is not None:
         page += f"\n{result['recommended']['sentence']}\n"
     write_whole(out / "comparison.md", page.encode())
