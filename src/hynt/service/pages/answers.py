@@ -41,6 +41,8 @@ async def answered(served: ServedRun, form: AskedForm) -> dict[str, Any]:
         own = [fault for fault in problem.faults if (fault.pointer or "").startswith("#/questions/0")]
         faults = own or list(problem.faults[:1])
         faults += _also_unknown(served, form.filled, {field_of(fault.pointer or "") for fault in faults})
+        order = {place: number for number, place in enumerate(form.places())}  # as the fields stand
+        faults.sort(key=lambda fault: order.get(field_of(fault.pointer or ""), -1))
         return {"state": "refused", "faults": [await _explained_fault(served, form, fault) for fault in faults]}
     found = [json.loads(body) for body in bodies]
     answers = Answers.from_dict(found[0])
