@@ -71,6 +71,12 @@ def test_units_of_bare_numbers_can_be_said():
     assert [(fact.tail.value, fact.tail.unit) for fact in kept.facts()] == [(170.0, "cm")]
 
 
+def test_qualifiers_may_be_a_mapping_as_in_questions():
+    told = [("a", "r", "b", {"year": 2003, "with": ["c", "d"]}), ("a", "r", "b", [("year", 2003), ("with", "c")])]
+    one, other = graph_from_facts({"train": told}).facts()
+    assert one.qualifiers == (*other.qualifiers, Qualifier("with", "d"))
+
+
 def test_numbers_of_numpy_are_numbers():
     graph = graph_from_facts({"train": [("a", "n", np.int64(5)), ("a", "x", np.float32(0.5))]})
     assert [fact.tail for fact in graph.facts()] == [Number(5.0, "5"), Number(0.5, "0.5")]
@@ -79,10 +85,7 @@ def test_numbers_of_numpy_are_numbers():
 @pytest.mark.parametrize(
     "fact, message",
     [
-        (
-            ("a", "r"),
-            "train fact 2: ('a', 'r') is not a fact. Give a list of facts, each (head, relation, tail) or",
-        ),
+        (("a", "r"), "train fact 2: ('a', 'r') is not a fact. Give a list of facts, each (head, relation, tail) or"),
         ("abc", "train fact 2: 'abc' is not a fact."),
         (
             (1, "r", "b"),

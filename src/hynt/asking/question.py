@@ -13,7 +13,7 @@ from hynt.asking.columns import AskedFact
 from hynt.asking.encoding import QuestionEncoder
 from hynt.asking.written import WrittenQuestions
 from hynt.errors import UsageError, located
-from hynt.graph.fact import Number
+from hynt.graph.fact import Number, as_pairs
 from hynt.graph.fact_table import HEAD, NUMBER_KIND, RELATION_KIND, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import EntityPosition, NameLookup
@@ -155,16 +155,6 @@ def asked_parts(
     if (head, relation, tail) != (None, None, None) or qualifiers:
         raise UsageError("the question was given twice.", advice="Give the fact, or its parts.")
     return parts_of(fact)
-
-
-def as_pairs(qualifiers: Any) -> Any:
-    """Qualifiers as pairs: those of a mapping from relation to value, where a list gives a relation several values;
-    anything else as it is.
-    """
-    if not isinstance(qualifiers, Mapping):
-        return qualifiers
-    several = ((name, value if isinstance(value, list) else [value]) for name, value in qualifiers.items())
-    return [(name, value) for name, values in several for value in values]
 
 
 def rules_of(candidates: str | Sequence[str | Iterable[str]]) -> list[str | Iterable[str]]:

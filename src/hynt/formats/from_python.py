@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.csv_edges import read_value
 from hynt.formats.values import as_description, check_finite, check_name, read_date
-from hynt.graph.fact import Fact, Number, Qualifier, Value, number
+from hynt.graph.fact import Fact, Number, Qualifier, Value, as_pairs, number
 from hynt.names import advice_on
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 Facts: TypeAlias = Iterable[Fact | Sequence[Any]]
-"""Facts, or tuples (head, relation, tail) or (head, relation, tail, [(relation, value), …])."""
+"""Facts, or tuples (head, relation, tail) or (head, relation, tail, qualifiers): pairs, or a mapping to values."""
 
 
 def graph_from_facts(
@@ -176,7 +176,7 @@ def as_fact(given: Any) -> Fact:
             "Give a list of facts, each (head, relation, tail) or (head, relation, tail, qualifiers).",
         )
     head, relation, tail = given[:3]
-    pairs = given[3] if len(given) == 4 else ()
+    pairs = as_pairs(given[3]) if len(given) == 4 else ()
     if isinstance(pairs, str) or not isinstance(pairs, Sequence):
         raise RecordProblem(
             "not-a-qualifier", f"{pairs!r:.60} is not a list of qualifiers.", "Give pairs (relation, value)."

@@ -19,7 +19,7 @@ from hynt.errors import RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_folder
 from hynt.formats.opening import facts_from_lines, kind_of, number_as_head, read_object, shown
 from hynt.formats.values import check_names, empty_name, read_date, spell
-from hynt.graph.fact import Fact, Number, Qualifier, Value
+from hynt.graph.fact import Fact, Number, Qualifier, Value, as_pairs
 from hynt.names import advice_on
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ def _number_or_date(record: dict[str, Any], what: str) -> Number:
 def _qualifiers(given: object) -> tuple[Qualifier, ...]:
     pairs: list[tuple[object, object]] = []
     if isinstance(given, dict):
-        for relation, value in given.items():
-            pairs += ((relation, one) for one in value) if isinstance(value, list) else ((relation, value),)
+        pairs += as_pairs(given)
     elif isinstance(given, list):
         pairs += (_pair(one) for one in given)
     else:

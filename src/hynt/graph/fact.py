@@ -8,8 +8,8 @@ from text. Named tuples, because a reader makes millions of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 from hynt.errors import DataError
 
@@ -90,6 +90,16 @@ def number(value: float, unit: str = "", literal: str | None = None) -> Number:
         raise DataError(
             "a whole number is too large for a double-precision number.", advice="Write numbers up to 1.7e308."
         ) from None
+
+
+def as_pairs(qualifiers: Any) -> Any:
+    """Qualifiers as pairs: those of a mapping from relation to value, where a list gives a relation several values;
+    anything else as it is.
+    """
+    if not isinstance(qualifiers, Mapping):
+        return qualifiers
+    several = ((name, value if isinstance(value, list) else [value]) for name, value in qualifiers.items())
+    return [(name, value) for name, values in several for value in values]
 
 
 def fact(head: str, relation: str, tail: Value | float, qualifiers: Iterable[tuple[str, Value | float]] = ()) -> Fact:

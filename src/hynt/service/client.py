@@ -17,8 +17,9 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from hynt.asking.answers import Answers, SimilarEntity
-from hynt.asking.question import as_pairs, asked_parts, parts_of
+from hynt.asking.question import asked_parts, parts_of
 from hynt.errors import HyntError, UsageError
+from hynt.graph.fact import as_pairs
 
 if TYPE_CHECKING:
     from hynt.explanation.explanations import Explanation

@@ -18,8 +18,8 @@ from hynt.asking.answers import NumberAnswer
 from hynt.asking.candidates import CandidateMask
 from hynt.asking.columns import AskedFacts
 from hynt.asking.predictor import LEVEL, Predictor
-from hynt.asking.question import as_pairs
 from hynt.errors import UsageError
+from hynt.graph.fact import as_pairs
 from hynt.graph.fact_table import TAIL, FactTable, concatenate
 from hynt.graph.lookup import NameLookup
 from hynt.graph.sentences import format_quantity

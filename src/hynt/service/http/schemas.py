@@ -24,7 +24,7 @@ from pydantic import (
 from starlette.exceptions import HTTPException
 
 from hynt.calibration.intervals import LEVELS
-from hynt.graph.fact import DATE_UNIT, Number, number
+from hynt.graph.fact import DATE_UNIT, Number, as_pairs, number
 from hynt.graph.units.dates import UnreadableDate, parse_iso_date
 from hynt.service.http.problems import Fault, HttpProblem, invalid
 from hynt.service.settings import BATCH, HEADS, NESTING, ONLY, POINTS, QUALIFIERS, TEXT, TOP
@@ -218,13 +218,13 @@ class GivenQualifier(_Strict):
 
 def _as_objects(given: Any) -> Any:
     """Qualifiers in any form that JSON Lines have."""
-    if isinstance(given, dict):
-        given = [
-            [name, one] for name, value in given.items() for one in (value if isinstance(value, list) else [value])
-        ]
-    if not isinstance(given, list):
+    pairs = as_pairs(given)
+    if not isinstance(pairs, list):
         return given
-    return [{"relation": one[0], "value": one[1]} if isinstance(one, list) and len(one) == 2 else one for one in given]
+    return [
+        {"relation": one[0], "value": one[1]} if isinstance(one, list | tuple) and len(one) == 2 else one
+        for one in pairs
+    ]
 
 
 class GivenFact(_Strict):
