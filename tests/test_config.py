@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hynt.config import Range, dump_toml, from_mapping, load_toml, to_mapping, to_toml, with_overrides
 from hynt.errors import UsageError
+from hynt.limits import LARGEST_FACTOR
 
 
 @dataclass(frozen=True)
@@ -229,11 +230,11 @@ def test_declarations_that_could_not_be_kept_are_refused(cls, text):
         from_mapping(cls, {"value": [1]} if cls is Unsupported else {})
 
 
-finite = st.floats(allow_nan=False, allow_infinity=False)
+finite = st.floats(-LARGEST_FACTOR, LARGEST_FACTOR)
 stops = st.builds(Stop, patience=st.integers(-(2**70), 100), metric=st.text())
 optimizers = st.builds(
     Optimizer,
-    learning_rate=st.floats(min_value=0, exclude_min=True, allow_infinity=False),
+    learning_rate=st.floats(0, LARGEST_FACTOR, exclude_min=True),
     betas=st.tuples(finite, finite),
     schedule=st.sampled_from(["constant", "cosine"]),
 )

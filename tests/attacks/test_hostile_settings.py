@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import time
 
 import pytest
 import torch
 
 from hynt.config import with_overrides
 from hynt.config.declarations import settings_of, shape_of
+from hynt.config.overrides import _LONG_KEY
 from hynt.errors import DataError, UsageError
 from hynt.models.registry import MODELS
 from hynt.runs.model_choice import check_memory, settings_class_for
@@ -48,6 +50,24 @@ def test_a_number_that_no_model_computes_with_is_refused(hynt, place, tmp_path):
     said = refused(hynt, place, tmp_path, "--set", "optimiser.learning_rate=1e308")
     assert "must be at most 1e+38, but is 1e+308" in said
     assert "where: optimiser.learning_rate" in said
+
+
+@pytest.mark.parametrize(
+    "key", ["x." * 100_000 + "a = 1", "[" + '"x" . ' * 100_000 + "a]", "b = {" + "'x'." * 100_000 + "a = 1}"]
+)
+def test_a_key_of_very_many_parts_is_refused_before_it_is_read(hynt, place, tmp_path, key):
+    (tmp_path / "own.toml").write_text(key)
+    said = refused(hynt, place, tmp_path, "--preset", tmp_path / "own.toml")
+    assert "a key has very many parts" in said
+
+
+@pytest.mark.parametrize(
+    "line", ["x" * 900_000, "x." * 49 + "a = 1", '"' * 900_000, "a " * 450_000, "'a'.\n" * 180_000]
+)
+def test_looking_for_such_a_key_takes_no_time(line):
+    began = time.process_time()
+    assert not _LONG_KEY.search(line)
+    assert time.process_time() - began < 1.0
 
 
 def test_a_file_of_settings_may_not_count_without_end(hynt, place, tmp_path):

@@ -137,6 +137,10 @@ def load_toml(path: Path, cls: type[T]) -> T:
         raise problem.at(f"{path}: {problem.where}" if problem.where else str(path)) from None
 
 
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){50}""")
+"""What tomllib takes memory for by the square of its length."""
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file of settings says, before anything is made of it; errors name the file."""
     try:
@@ -148,7 +152,10 @@ def read_toml(path: Path) -> dict[str, Any]:
     if len(content) > LARGEST_SETTINGS:
         raise UsageError("too large for a file of settings", where=str(path), advice="Name the right file.")
     try:
-        return tomllib.loads(content.decode())
+        text = content.decode()
+        if _LONG_KEY.search(text):
+            raise UsageError("a key has very many parts", where=str(path), advice="A setting's has four at most.")
+        return tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise UsageError("not UTF-8 text", where=str(path), advice="Save the file as UTF-8.") from error
     except (ValueError, RecursionError) as error:
