@@ -125,8 +125,9 @@ raw files by `tools/results_pages.py`; `python -m benchmarks.paper NAME` prints 
 --evidence` adds what it needs to any row.
 
 Rows of `world` had 20 seconds of one busy core each: they say whether promises hold, not how good a model can become.
-Those of HN-YG and HN-WK-resplit trained on the H200, baselines and `hynt` for 60 to 300 epochs; one seed each, and
-differences of a few thousandths may be chance. What shuffled numbers cost `hynt-inductive` on validation is on [its page](hynt-inductive.md#what-was-tried).
+Those of HN-YG and HN-WK-resplit trained on the H200, baselines and `hynt` for 60 to 300 epochs. All are of one seed, so
+differences of a few thousandths may be chance. What shuffled numbers cost `hynt-inductive` on validation is on
+[its page](hynt-inductive.md#what-was-tried).
 
 Not run, or run without what a table needs:
 
