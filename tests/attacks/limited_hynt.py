@@ -67,7 +67,8 @@ class LimitedHynt:
         line = process.stdout.readline() if ready else b""
         if not line:
             process.kill()
-            how = f"ended the process: {process.wait()}" if ready else f"took more than {SECONDS} s"
+            code = process.wait()  # the next command would be given to it otherwise
+            how = f"ended the process: {code}" if ready else f"took more than {SECONDS} s"
             raise AssertionError(f"hynt {' '.join(map(str, arguments))} {how}")
         return Outcome(**json.loads(line))
 
