@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from hynt.errors import DataError
+from hynt.runs.model_choice import no_larger_than
 from hynt.runs.opening import load_run
 from hynt.service.pages.overview import measured_of
 from tests.attacks.forging import sign_run, write_index
@@ -45,7 +46,12 @@ def test_settings_that_make_no_model_are_refused(hynt, away, tmp_path):
     config = (away / "config.toml").read_text()
     (away / "config.toml").write_text(config.replace("position_scale = 1.0", "position_scale = 1e308"))
     sign_run(away)
-    assert "no model can be made by these settings" in pulled(hynt, away, tmp_path)
+    said = pulled(hynt, away, tmp_path)
+    assert "must be at most 1e+38" in said
+    assert "config.toml: model.position_scale" in said
+    with pytest.raises(DataError, match="no model can be made by these settings: 0 rows"):
+        with no_larger_than(away / "weights.safetensors"):
+            raise RuntimeError("0 rows")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -297,7 +297,8 @@ def _tell_relation(result: dict[str, Any], out: Console) -> None:
         out.print(f"From {low} to {high}; half of them lie below {half}.")
     if result["qualifies"]:
         out.print(f"Says more of facts with: {', '.join(visible(one['name']) for one in result['qualifies'])}.")
-    for heading, listed in (("Commonest tails", "commonest_tails"), ("Usual qualifiers", "usual_qualifiers")):
+    values = "Commonest tails" if relation["facts"] else "Commonest values"
+    for heading, listed in ((values, "commonest_tails"), ("Usual qualifiers", "usual_qualifiers")):
         told = [f"{visible(one['name'])} ({one['share']:.0%})" for one in result[listed]]
         if told:
             out.print(f"{heading}: {', '.join(told)}.")
