@@ -29,7 +29,10 @@ from tests.models.first_steps import trained
 from tests.training.small_graph import small_graph
 
 PAIRS = [(0, 3), (1, 4), (3, 2)]
-NO_INTERPRETER = torch.cuda.is_available() or find_spec("triton") is None
+interpreted = pytest.mark.skipif(
+    torch.cuda.is_available() or find_spec("triton") is None,
+    reason="kernels are compiled here; make test-gpu holds them",
+)
 
 
 def test_the_formula_is_that_of_plain_convolutions_over_images():
@@ -117,7 +120,7 @@ def test_the_first_losses_are_as_expected():
     assert losses == pytest.approx(EXPECTED, rel=2e-4)
 
 
-@pytest.mark.skipif(NO_INTERPRETER, reason="kernels are compiled here; make test-gpu holds them")
+@interpreted
 @pytest.mark.parametrize("position", range(3 + 2 * 2))
 def test_one_kernel_makes_the_scores_that_pairs_written_out_make(position, monkeypatch):
     model = model_for("hinge", FACTS)
@@ -133,7 +136,7 @@ def test_one_kernel_makes_the_scores_that_pairs_written_out_make(position, monke
             torch.testing.assert_close(model.score(question, candidates), scores, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.skipif(NO_INTERPRETER, reason="kernels are compiled here; make test-gpu holds them")
+@interpreted
 def test_a_swept_score_does_not_depend_on_what_else_is_asked():
     from hynt.kernels.convolved_minimum_kernel import swept_scores
 
@@ -144,7 +147,7 @@ def test_a_swept_score_does_not_depend_on_what_else_is_asked():
     assert torch.equal(swept_scores(weight, a[1:2], b[120:], c[1:2], d[120:]), whole[1:2, 120:])
 
 
-@pytest.mark.skipif(NO_INTERPRETER, reason="kernels are compiled here; make test-gpu holds them")
+@interpreted
 @pytest.mark.parametrize("segments", [[(2, 0), (1, 1), (2, 4)], [(3, 0)], [(2, 8)]])
 @pytest.mark.parametrize("filters", [5, 19])
 def test_the_kernel_gives_the_scores_gradients_and_statistics_of_the_plain_form(segments, filters):

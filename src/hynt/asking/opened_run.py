@@ -90,7 +90,9 @@ class OpenedRun:
             return found
         from hynt.runs.elsewhere import on_graph
 
-        return replace(on_graph(found, self.graph), changed=changed_share(found.graph, self._journal(self.version)))
+        return replace(
+            on_graph(found, self.graph), changed=changed_share(len(found.graph), self._journal(self.version))
+        )
 
     @cached_property
     def trained(self) -> LoadedRun:

@@ -223,7 +223,7 @@ class Run(Evaluable, Completable, Publishable):
             written, after = change.written(changed.path, lambda journal, version: journal.graph(graph(), version))
         except BaseException:
             if out is not None:  # an unchanged copy is not what was asked for
-                leftovers.remove(changed.path)
+                leftovers.discard(changed.path)
             raise
         if written is not None and after is not None and facts is not None:
             for hint in overlooked(journal.change(written), self.graph):

@@ -22,8 +22,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hynt.errors import DataError, UsageError
 from hynt.files import RESTORE, check_regular, flush, sha256_of, write_whole, writing
 from hynt.graph.changes import merged, with_facts, without_entity, without_facts
@@ -365,6 +363,6 @@ def _name(given: Any) -> str:
     return given
 
 
-def changed_share(before: KnowledgeGraph, versions: Sequence[Version]) -> float:
-    """How much of a graph has changed: facts that came and went, as a share of what there was."""
-    return float(np.sum([one.added + one.removed for one in versions]) / max(1, len(before)))
+def changed_share(facts: int, versions: Sequence[Version]) -> float:
+    """How much of a graph has changed: facts that came and went, as a share of those there were before."""
+    return sum(one.added + one.removed for one in versions) / max(1, facts)

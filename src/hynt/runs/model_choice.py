@@ -87,6 +87,7 @@ def needs_literals(settings: RunSettings) -> bool:
 
 
 _SPARE_TENSORS = 64
+_AGAIN = "Get the run again from where it came, or ask whoever made it."
 
 
 @contextmanager
@@ -104,7 +105,7 @@ def no_larger_than(weights: Path) -> Iterator[None]:
         return DataError(
             f"the settings ask for {asked}, and the weights have {there}: they are not of this run.",
             where=str(weights.parent / CONFIG),
-            advice="Get the run again from where it came, or ask whoever made it.",
+            advice=_AGAIN,
         )
 
     try:
@@ -114,9 +115,7 @@ def no_larger_than(weights: Path) -> Iterator[None]:
         raise
     except (RuntimeError, OverflowError) as problem:
         raise DataError(
-            f"no model can be made by these settings: {problem}.",
-            where=str(weights.parent / CONFIG),
-            advice="Get the run again from where it came, or ask whoever made it.",
+            f"no model can be made by these settings: {problem}.", where=str(weights.parent / CONFIG), advice=_AGAIN
         ) from None
 
 

@@ -14,14 +14,14 @@ from hynt.files import MANIFEST_NAME, read_index
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_difference, format_moment, format_quantity
 from hynt.graph.units.conversion import with_display
-from hynt.markup import Column, Markup, Row, RowGroup, element, joined, table
+from hynt.markup import Column, Markup, Row, RowGroup, element, joined, percent, table
 from hynt.names import plural
 from hynt.reporting.charts_svg import Marked, Plot, spread_chart
 from hynt.reporting.report.metrics import METRICS, SCOPES, TITLES, WORDS, headlines, metrics_section
 from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, shown_as_kept, trust_section
 from hynt.reporting.scales import Scale
 from hynt.runs import RECORD, WEIGHTS
-from hynt.runs.journal import Version
+from hynt.runs.journal import Version, changed_share
 from hynt.runs.place import is_packaged, read_counts, read_record
 from hynt.service.pages.answers import is_log
 from hynt.service.pages.questions import MOST_QUALIFIERS, AskedForm, address, written_value
@@ -277,9 +277,9 @@ def described(about: dict[str, Any], updates: Sequence[Version]) -> list[tuple[s
     if updates:
         changes = plural(len(updates), "version")
         came, went = (sum(getattr(one, what) for one in updates) for what in ("added", "removed"))
-        share = (came + went) / max(1, updates[-1].facts - came + went)
-        told = f"{share:.1%}" if share >= 0.001 else "under 0.1%"
-        pairs.append(("updates", f"{changes}: {plural(came, 'fact')} added, {went:,} removed, {told} of the graph"))
+        share = changed_share(sum(graph["splits"].values()) - came + went, updates)
+        told = f"{plural(came, 'fact')} added, {went:,} removed, {percent(share)} of the graph"
+        pairs.append(("updates", f"{changes}: {told}"))
     named = {"trained_on": "trained on", "scaled_on": "numbers scaled on", "seed": "seed", "epoch": "epoch"}
     pairs += [(word, str(run[key])) for key, word in named.items() if key in run]
     return [*pairs, ("hynt", about["hynt"])]
