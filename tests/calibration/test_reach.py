@@ -225,6 +225,19 @@ def test_damaged_sizes_of_errors_are_refused(one_number, tmp_path, wrong):
         _ = load(path, "cpu").calibration
 
 
+def test_a_model_that_is_never_wrong_has_intervals_without_width(noisy):
+    table, names = noisy.split("valid"), noisy.vocabulary
+    count, spread = len(table), np.ones(names.relation_count)
+    relation, said = table.relation.astype(np.int64), SaidNumbers(np.zeros(count), np.ones((count, 2)))
+    asked = AskedNumbers.of(table, np.arange(count), np.full(count, TAIL), relation, said, spread)
+    nothing = ResidualScale.none(names, np.zeros((names.relation_count, BINS - 1)), spread)
+    with np.errstate(all="raise", under="ignore"):
+        radii = fit_conditional_radii(asked, np.zeros(count), nothing)
+    reach = radii.reach(asked)
+    assert np.isfinite(reach.above).all()
+    assert (radii.radius[radii.at(0.9), relation] * reach.above).max() < 1e-6
+
+
 def test_exact_answers_do_not_make_intervals_endless(noisy):
     """In each group another share of the answers is exact, as of a model that names numbers it has read."""
     chance, table, names = np.random.default_rng(SEED), noisy.split("valid"), noisy.vocabulary

@@ -172,12 +172,12 @@ class ResidualScale:
             is, which is a matter of the few wide ones; and by the logarithms of both, a matter of all.
             """
             scale, told, size = one
-            radius = np.quantile(told.beside, _COVERED)
+            radius = max(float(np.quantile(told.beside, _COVERED)), _TINY)
             unit = size * sum(scale._based(asked).own) / spread
             length = unit * (radius + np.maximum(told.beside - radius, 0.0) / (1 - _COVERED))
             far = np.log(np.maximum(told.beside, _TINY) / radius)
             logarithms = np.maximum(_COVERED * far, (_COVERED - 1) * far) / (1 - _COVERED)
-            mean = float(np.log(length.mean()) + logarithms.mean())
+            mean = float(np.log(max(float(length.mean()), _TINY)) + logarithms.mean())
             return mean - (_CLEARLY if scale.own == 1.0 else 0.0)
 
         scale, told, _ = min(found, key=score)
