@@ -6,9 +6,10 @@ code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 LONGEST = 2_000
 """Characters of a sentence: what a file or a library said of it is quoted, but not at any length."""
@@ -18,8 +19,23 @@ def _of_bounded_length(what: str) -> str:
     return what if len(what) <= LONGEST else f"{what[: LONGEST // 2]} … {what[-LONGEST // 2 :]}"
 
 
+@dataclass(frozen=True)
+class Meant:
+    """An entity or relation that a refused name may have meant; its type and where it stands, to tell it apart."""
+
+    id: str
+    name: str
+    type: str = ""
+    positions: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+        return cls(**{**told, "positions": tuple(told["positions"])})
+
+
 class HyntError(Exception):
-    """An error with a place (file:line, a field or a config path) and advice that says what to do.
+    """An error with a place (file:line, a field or a config path) and advice that says what to do. Where a name is
+    refused, `namesakes` are those that carry it, and `nearest` those whose names are most like it.
 
     >>> try:
     ...     hynt.read_graph("wrold")
@@ -30,10 +46,18 @@ class HyntError(Exception):
 
     exit_code = 1
 
-    def __init__(self, what: str, *, where: str = "", advice: str = "") -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        advice: str = "",
+        namesakes: Sequence[Meant] = (),
+        nearest: Sequence[Meant] = (),
+    ) -> None:
         self.what = _of_bounded_length(what)
-        self.where = where
-        self.advice = advice
+        self.where, self.advice = where, advice
+        self.namesakes, self.nearest = tuple(namesakes), tuple(nearest)
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -55,8 +79,10 @@ class HyntError(Exception):
     @classmethod
     def of(cls, problem: HyntError | RecordProblem, where: str = "") -> Self:
         """A problem as an error of this kind, at the place it names or at this one."""
-        place = where or (problem.where if isinstance(problem, HyntError) else "")
-        return cls(problem.what, where=place, advice=problem.advice)
+        if isinstance(problem, RecordProblem):
+            return cls(problem.what, where=where, advice=problem.advice)
+        names = {"namesakes": problem.namesakes, "nearest": problem.nearest}
+        return cls(problem.what, where=where or problem.where, advice=problem.advice, **names)
 
 
 class DataError(HyntError):

@@ -65,7 +65,9 @@ def test_a_shared_name_is_settled_by_its_place(towns):
 
 def test_a_shared_name_that_its_place_does_not_settle_is_refused_with_ids(towns):
     problem = refused(towns, "p0", "?", "Springfield")
-    assert "2 entities at the position tail are called 'Springfield': t0 (tail, value), f0 (tail)" in problem.what
+    assert problem.sentences == (
+        "2 entities seen as a tail are called 'Springfield'. Give the id of one: t0 (tail, value), f0 (tail)."
+    )
     assert problem.where == "tail"
 
 

@@ -68,7 +68,8 @@ def test_a_shared_name_is_refused_or_settled_by_the_position(hynt, source, tmp_p
     assert hynt(*command).code == 0
     done = hynt("data", "show", tmp_path / "g", "Japan")
     assert done.code == 2
-    assert "2 entities are called 'Japan': Q17 (head, tail), Q6581072 (value)." in done.err
+    assert "2 entities are called 'Japan'." in done.err
+    assert "Give the id of one: Q17 (head, tail), Q6581072 (value)." in done.err
     found = hynt("data", "show", tmp_path / "g", "Japan", "--position", "value", "--json").json
     assert found["entity"]["id"] == "Q6581072"
 

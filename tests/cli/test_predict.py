@@ -116,7 +116,7 @@ def test_an_unknown_name_is_refused_before_torch_is_loaded(run):
         (["--head", "p2", "--relation", "born in", "--tail", "t2"], "the question has no blank."),
         (["--head", "?", "--relation", "born in", "--tail", "?"], "the question has 2 blanks: head and tail."),
         (["--head", "p2", "--relation", "bron in", "--tail", "?"], "no relation called 'bron in'"),
-        (["--head", "p2", "--relation", "?", "--tail", "Springfield"], "2 entities at the position tail are called"),
+        (["--head", "p2", "--relation", "?", "--tail", "Springfield"], "2 entities seen as a tail are called"),
         ([*BORN, "--qualifier", "place"], "'place' is not a qualifier."),
         ([*BORN, "--qualifier", "date=soon"], "'soon' is not a date."),
         ([*BORN, "--candidates", "nowhere.txt"], "the list of candidates cannot be read: No such file"),

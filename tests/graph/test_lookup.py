@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hynt.errors import UsageError
+from hynt.errors import Meant, UsageError
 from hynt.graph.assembly import Assembler
 from hynt.graph.fact import fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -57,10 +57,14 @@ def test_a_shared_name_is_settled_by_the_position(graph):
 def test_a_shared_name_that_stays_open_is_refused_with_the_ids(graph, position):
     with pytest.raises(UsageError) as refused:
         NameLookup(graph).entity("China", position)
-    place = " at the position tail" if position else ""
     assert str(refused.value) == (
-        f"2 entities{place} are called 'China': Q148 (country, head), Q29520 (region, value). Give the id of one."
+        "2 entities are called 'China'. Give the id of one: Q148 (country, head), Q29520 (region, value)."
     )
+    assert refused.value.namesakes == (
+        Meant("Q148", "China", "country", ("head",)),
+        Meant("Q29520", "China", "region", ("value",)),
+    )
+    assert refused.value.nearest == ()
 
 
 def test_an_unknown_name_is_refused_with_the_nearest(graph):
@@ -69,8 +73,13 @@ def test_an_unknown_name_is_refused_with_the_nearest(graph):
     assert str(refused.value).startswith(
         "the graph has no entity called 'Germny'. Give an entity's id or name. The nearest are 'Germany'"
     )
-    with pytest.raises(UsageError, match=r"no relation called 'captal'.*'capital'"):
+    assert refused.value.nearest[0].name == "Germany"
+    assert refused.value.namesakes == ()
+    with pytest.raises(UsageError, match=r"no relation called 'captal'.*'capital'") as refused:
         NameLookup(graph).relation("captal")
+    assert refused.value.nearest[0] == Meant("P36", "capital")
+    with pytest.raises(UsageError, match=r"no relation called 'P36b'\. .* The nearest are 'P36'"):
+        NameLookup(graph).relation("P36b")
     with pytest.raises(UsageError, match="no entity called ''"):
         NameLookup(graph).entity("")
 

@@ -57,6 +57,16 @@ def test_refusals_say_which_field(service):
         client.entity("Globax")
 
 
+@pytest.mark.parametrize("head, relation", [("Springfield", "spouse"), ("Persn 1", "spouse"), ("p0", "spose")])
+def test_names_are_refused_as_a_loaded_run_refuses_them(service, predictor, head, relation):
+    with pytest.raises(UsageError) as here:
+        predictor.predict(head, relation, "?")
+    with pytest.raises(ServiceProblem) as there:
+        Client(service.url).predict(head, relation, "?")
+    assert (there.value.what, there.value.namesakes) == (here.value.what, here.value.namesakes)
+    assert there.value.namesakes or there.value.nearest[0].name in there.value.advice
+
+
 def test_a_full_queue_says_when_to_come_back(site):
     page = site(FakeEngine(seconds=1.0), queue=1)
     client = Client(page.url)

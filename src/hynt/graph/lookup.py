@@ -2,7 +2,7 @@
 someone has typed so far.
 
 A name that several entities carry is settled by the position asked for (which of them stand there in some fact), else
-refused with the list of ids. An unknown one is refused with the nearest names.
+refused with their ids. An unknown one is refused with the nearest names.
 
 A search finds names that begin so, words that begin so, then names spelled alike. Names are folded (case, accents,
 width) and indexed once by their pieces of three letters, in numpy arrays, so that a search looks at the names that
@@ -12,7 +12,8 @@ share a piece and at no others.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Literal, NamedTuple, NoReturn, TypeAlias
@@ -22,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hynt.errors import UsageError
+from hynt.errors import Meant, UsageError
 from hynt.graph.fact_table import FIRST_QUALIFIER, HEAD, TAIL
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.seen_values import SeenValues
@@ -32,7 +33,8 @@ EntityPosition: TypeAlias = Literal["head", "tail", "value"]
 POSITIONS: tuple[EntityPosition, ...] = ("head", "tail", "value")
 """Where an entity can stand in a fact; `value` is the value of a qualifier."""
 
-_IDS_SHOWN = 10
+_Kind: TypeAlias = Literal["entity", "relation"]
+_SHOWN = 10
 _LONGEST_NAME = 200
 _CANDIDATES = 100
 _SCANS = 8
@@ -54,14 +56,15 @@ class NameLookup:
         Where a name is shared, only entities seen at `position` count (under `relation`, if one is given: the fact's
         relation for a head or tail, the qualifier's for a value).
         """
-        found = self.entities_called(name)
+        found, place = self.entities_called(name), ""
         if not found:
-            _refuse_unknown("entity", name, self._nearest_entities(name))
+            self._refuse_unknown("entity", name)
         if len(found) > 1 and position is not None:
             seen = self.seen_at(position, relation)
-            found = [identity for identity in found if seen[identity]] or found
+            standing = [identity for identity in found if seen[identity]]
+            found, place = (standing, f" seen as a {position}") if standing else (found, "")
         if len(found) > 1:
-            self._refuse_shared("entity", name, found, position)
+            self._refuse_shared("entity", name, found, place)
         return found[0]
 
     def has_entity(self, name: str) -> bool:
@@ -82,10 +85,9 @@ class NameLookup:
         """The id of a relation, by its id as written or its name."""
         found = self.relations_called(name)
         if not found:
-            ids = [relation.name for relation in self._graph.relations]
-            _refuse_unknown("relation", name, self._relations.nearest(name) or nearest_names(name, ids))
+            self._refuse_unknown("relation", name)
         if len(found) > 1:
-            self._refuse_shared("relation", name, found, None)
+            self._refuse_shared("relation", name, found)
         return found[0]
 
     def seen_at(self, position: EntityPosition, relation: int | None = None) -> NDArray[np.bool_]:
@@ -116,32 +118,47 @@ class NameLookup:
     def _relations(self) -> LabelIndex:
         return LabelIndex(self._graph.relation_labels)
 
-    def _nearest_entities(self, name: str) -> list[str]:
-        if self._search is None:
-            return self._entities.nearest(name) or nearest_names(name, self._graph.vocabulary.entities)
-        found, _ = self._search.find(name, 2 * _NEAREST)
-        return list(dict.fromkeys(self._graph.entity_labels[one.identity] for one in found))[:_NEAREST]
-
-    def _refuse_shared(self, what: str, name: str, found: Sequence[int], position: EntityPosition | None) -> NoReturn:
-        vocabulary = self._graph.vocabulary
-        named: Callable[[int], str] = (
-            (lambda identity: self._described(identity))
-            if what == "entity"
-            else (lambda identity: vocabulary.relations[identity].name)
-        )
-        listed = ", ".join(named(identity) for identity in found[:_IDS_SHOWN])
-        more = f" and {len(found) - _IDS_SHOWN} more" if len(found) > _IDS_SHOWN else ""
-        place = f" at the position {position}" if position else ""
-        plural = "entities" if what == "entity" else "relations"
+    def _refuse_unknown(self, what: _Kind, name: str) -> NoReturn:
+        """With the names that are most like it, or else the ids."""
+        index = self._entities if what == "entity" else self._relations
+        if what == "entity" and self._search is not None:
+            found = [one.identity for one in self._search.find(name, _SHOWN)[0]]
+        else:
+            found = index.nearest(name)
+            if not found:
+                known = self._graph.entities if what == "entity" else self._graph.relations
+                index = LabelIndex([one.name for one in known])
+                found = index.nearest(name)
+        near = list(dict.fromkeys(index.names[one] for one in found))[:_NEAREST]
+        listed = f". The nearest are {', '.join(map(repr, near))}." if near else "; none is spelled like this."
         raise UsageError(
-            f"{len(found)} {plural}{place} are called {_shown(name)}: {listed}{more}.", advice="Give the id of one."
+            f"the graph has no {what} called {_shown(name)}.",
+            advice=f"Give {'an' if what == 'entity' else 'a'} {what}'s id or name{listed}",
+            nearest=[self._meant(what, one) for one in found[:_SHOWN]],
         )
 
-    def _described(self, identity: int) -> str:
-        """An entity's id, with its type and where it stands, to tell it from others of the same name."""
-        entity = self._graph.entities[identity]
-        parts = [entity.type] if entity.type else []
-        return f"{entity.name} ({', '.join([*parts, *self.positions_of(identity)])})"
+    def _refuse_shared(self, what: _Kind, name: str, found: Sequence[int], place: str = "") -> NoReturn:
+        """With their ids, and of entities what tells them apart: their types, and where they stand."""
+        namesakes = [self._meant(what, one) for one in found[:_SHOWN]]
+        if what == "entity":
+            places = map(self.positions_of, found)
+            namesakes = [replace(known, positions=own) for known, own in zip(namesakes, places, strict=False)]
+        listed = ", ".join(
+            one.id if what == "relation" else f"{one.id} ({', '.join(filter(None, (one.type, *one.positions)))})"
+            for one in namesakes
+        )
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise UsageError(
+            f"{len(found)} {'entities' if what == 'entity' else 'relations'}{place} are called {_shown(name)}.",
+            advice=f"Give the id of one: {listed}{more}.",
+            namesakes=namesakes,
+        )
+
+    def _meant(self, what: _Kind, identity: int) -> Meant:
+        if what == "relation":
+            return Meant(self._graph.relations[identity].name, self._relations.names[identity])
+        known = self._graph.entities[identity]
+        return Meant(known.name, self._entities.names[identity], known.type)
 
 
 class LabelIndex:
@@ -161,9 +178,11 @@ class LabelIndex:
             return _places(self._column, name) or _places(self._lower_column, name.lower())
         return self.exact.get(name) or self.lower.get(name.lower(), [])
 
-    def nearest(self, name: str) -> list[str]:
-        """The labels most like one that nobody carries."""
-        return nearest_names(name, self.names, column=self._column)
+    def nearest(self, name: str) -> list[int]:
+        """The ids of the labels most like one that nobody carries, most alike first."""
+        near = nearest_names(name, self.names, column=self._column)
+        alike = pc.is_in(self._column, value_set=pa.array(near, type=pa.string())).to_numpy(zero_copy_only=False)
+        return sorted(np.flatnonzero(alike).tolist(), key=lambda one: near.index(self.names[one]))
 
     @cached_property
     def _column(self) -> pa.Array:
@@ -239,15 +258,6 @@ def _pieces(text: str, most: int = 16) -> list[str]:
     size = 3 if len(text) > 4 else min(2, len(text))
     pieces = list(dict.fromkeys(text[at : at + size] for at in range(len(text) - size + 1)))
     return [pieces[at * len(pieces) // most] for at in range(most)] if len(pieces) > most else pieces
-
-
-def _refuse_unknown(what: str, name: str, near: Sequence[str]) -> NoReturn:
-    shown = ", ".join(repr(found) for found in near)
-    advice = f". The nearest are {shown}." if near else "; none is spelled like this."
-    article = "an" if what == "entity" else "a"
-    raise UsageError(
-        f"the graph has no {what} called {_shown(name)}.", advice=f"Give {article} {what}'s id or name{advice}"
-    )
 
 
 def _shown(name: str) -> str:

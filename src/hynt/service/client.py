@@ -18,7 +18,7 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 
 from hynt.asking.answers import Answers, SimilarEntity
 from hynt.asking.question import asked_parts, parts_of
-from hynt.errors import HyntError, UsageError
+from hynt.errors import HyntError, Meant, UsageError
 from hynt.graph.fact import as_pairs
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ _TOGETHER, _BYTES = 256, 60_000
 class ServiceProblem(HyntError):
     """What the service refused, or that it cannot be reached. `status` is 0 for the latter."""
 
-    def __init__(self, what: str, *, status: int = 0, where: str = "", advice: str = "", retry_after: int = 0) -> None:
-        super().__init__(what, where=where, advice=advice)
+    def __init__(self, what: str, *, status: int = 0, retry_after: int = 0, **named: Any) -> None:
+        super().__init__(what, **named)
         self.status, self.retry_after = status, retry_after
 
 
@@ -259,14 +259,11 @@ def _refusal(error: HTTPError, body: bytes) -> ServiceProblem:
         found = json.loads(body)
         first = (found.get("errors") or [{}])[0]
         what = first.get("detail") or found["detail"]
-        where, advice = first.get("pointer") or first.get("parameter") or "", first.get("advice", "")
-    except (ValueError, KeyError, AttributeError, IndexError):
-        what, where, advice = f"the service answered {error.code} {error.reason}.", "", ""
+        named = {"where": first.get("pointer") or first.get("parameter") or "", "advice": first.get("advice", "")}
+        named |= {name: map(Meant.from_dict, first.get(name, ())) for name in ("namesakes", "nearest")}
+    except (ValueError, KeyError, AttributeError, IndexError, TypeError):
+        what, named = f"the service answered {error.code} {error.reason}.", {}
     retry_after = error.headers.get("Retry-After", "0")
     return ServiceProblem(
-        what,
-        status=error.code,
-        where=where,
-        advice=advice,
-        retry_after=int(retry_after) if retry_after.isdigit() else 0,
+        what, status=error.code, retry_after=int(retry_after) if retry_after.isdigit() else 0, **named
     )

@@ -289,7 +289,7 @@ class ServedRun:
             async with asyncio.timeout(self.settings.answer_within):
                 return await loop.run_in_executor(self._lookers, lambda: work(*given, **named))
         except UsageError as problem:  # only a name that nobody has can be wrong here
-            raise HttpProblem(404, problem.sentences) from None
+            raise HttpProblem(404, problem.what, [fault_of(problem)]) from None
 
 
 def served_by(request: Request) -> ServedRun:

@@ -60,9 +60,15 @@ def test_an_entity_may_be_named_but_not_in_two_ways(service):
     shared = service.get("/v1/entities/Springfield")
     assert shared.status == 404
     assert "2 entities are called 'Springfield'" in shared.json["detail"]
+    assert [(one["id"], one["name"]) for one in shared.json["errors"][0]["namesakes"]] == [
+        ("town/0", "Springfield"),
+        ("f0", "Springfield"),
+    ]
     unknown = service.get("/v1/entities/Globax")
     assert unknown.status == 404
-    assert "The nearest are 'Globex'" in unknown.json["detail"]
+    (fault,) = unknown.json["errors"]
+    assert "The nearest are 'Globex'" in fault["advice"]
+    assert fault["nearest"][0] == {"id": "f1", "name": "Globex", "type": "", "positions": []}
 
 
 def test_relations_and_their_numbers(service):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -13,7 +14,7 @@ from hynt.graph.lookup import EntityPosition
 from hynt.service.http import answer_schemas, schemas
 from hynt.service.http.metrics import MEDIA_TYPE as METRICS_TYPE
 from hynt.service.http.problems import MEDIA_TYPE as PROBLEM_TYPE
-from hynt.service.http.problems import VERSION, Fault, HttpProblem, unavailable
+from hynt.service.http.problems import VERSION, HttpProblem, unavailable
 from hynt.service.http.schemas import StrictRoute
 from hynt.service.served_run import ServedRun, served_by
 from hynt.service.settings import PAGE, TEXT, TOP
@@ -168,8 +169,7 @@ async def _about_entity(served: ServedRun, kind: str, entity: str, top: int) -> 
         return _json(found[0], found.version)
     except HttpProblem as problem:
         faults = [
-            Fault(fault.detail, parameter="entity" if fault.pointer else None, advice=fault.advice)
-            for fault in problem.faults
+            replace(fault, pointer=None, parameter="entity" if fault.pointer else None) for fault in problem.faults
         ]
         raise HttpProblem(problem.status, problem.detail, faults, problem.headers) from None
 

@@ -6,12 +6,12 @@ import json
 import re
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from hynt.errors import HyntError
+from hynt.errors import HyntError, Meant
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -44,15 +44,20 @@ class Fault:
     pointer: str | None = None
     parameter: str | None = None
     advice: str = ""
+    namesakes: tuple[Meant, ...] = ()
+    nearest: tuple[Meant, ...] = ()
 
-    def to_dict(self) -> dict[str, str]:
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Fault:
+        names = {name: tuple(map(Meant.from_dict, told.get(name, ()))) for name in ("namesakes", "nearest")}
+        return cls(**{**told, **names})
+
+    def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value}
 
     def under(self, prefix: str) -> Fault:
         """The same fault of a question that is itself part of a body."""
-        if self.pointer is None:
-            return Fault(self.detail, f"#{prefix}", None, self.advice)
-        return Fault(self.detail, f"#{prefix}{self.pointer.removeprefix('#')}", None, self.advice)
+        return replace(self, pointer=f"#{prefix}{(self.pointer or '').removeprefix('#')}", parameter=None)
 
 
 VERSION = "Hynt-Version"
@@ -115,7 +120,7 @@ def pointer_of(where: str) -> str | None:
 
 def fault_of(error: HyntError) -> Fault:
     """What the library refused, as a fault of a question."""
-    return Fault(error.what, pointer_of(error.where), None, error.advice)
+    return Fault(error.what, pointer_of(error.where), None, error.advice, error.namesakes, error.nearest)
 
 
 def code_place(error: BaseException) -> str:

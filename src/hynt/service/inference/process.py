@@ -158,7 +158,7 @@ class InferenceProcess:
 def _replies(frame: Frame) -> Sequence[Reply]:
     found, at = [], 0
     for part in frame.header["parts"]:
-        faults = tuple(Fault(**fault) for fault in part["faults"])
+        faults = tuple(Fault.from_dict(fault) for fault in part["faults"])
         body = frame.body[at : at + part["bytes"]]
         found.append(Reply(body, faults, part["broken"], part["bug"], part["version"]))
         at += part["bytes"]

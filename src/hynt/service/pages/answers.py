@@ -4,11 +4,11 @@ of how the answer changes with the qualifiers.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from hynt.asking.answers import Answers
@@ -16,9 +16,8 @@ from hynt.errors import UsageError
 from hynt.graph.sentences import format_difference
 from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup
-from hynt.names import spelled_like
 from hynt.reporting.charts_svg import Marked, spread_chart
-from hynt.service.http.problems import Fault, HttpProblem
+from hynt.service.http.problems import Fault, HttpProblem, fault_of
 from hynt.service.pages.questions import BLANK, AskedForm, address
 from hynt.service.served_run import ServedRun
 
@@ -43,7 +42,7 @@ async def answered(served: ServedRun, form: AskedForm) -> dict[str, Any]:
         faults += _also_unknown(served, form.filled, {field_of(fault.pointer or "") for fault in faults})
         order = {place: number for number, place in enumerate(form.places())}  # as the fields stand
         faults.sort(key=lambda fault: order.get(field_of(fault.pointer or ""), -1))
-        return {"state": "refused", "faults": [await _explained_fault(served, form, fault) for fault in faults]}
+        return {"state": "refused", "faults": [_explained_fault(form, fault) for fault in faults]}
     found = [json.loads(body) for body in bodies]
     answers = Answers.from_dict(found[0])
     return {
@@ -224,17 +223,16 @@ def _also_unknown(served: ServedRun, form: AskedForm, told: set[str]) -> list[Fa
             if place != "head" and not names.relations_called(written):
                 names.relation(written)
         except UsageError as problem:
-            found.append(Fault(problem.what, pointer, None, problem.advice))
+            found.append(replace(fault_of(problem), pointer=pointer))
     return found
 
 
-async def _explained_fault(served: ServedRun, form: AskedForm, fault: Fault) -> dict[str, Any]:
+def _explained_fault(form: AskedForm, fault: Fault) -> dict[str, Any]:
     """A fault with the field it is about, and questions that may have been meant."""
     place = field_of(fault.pointer or "")
-    is_relation = place == "relation" or place.endswith("r")
-    told = await meant(served, fault.detail, form.filled.part(place), is_relation=is_relation)
+    told = meant(fault)
     near = [one | {"address": form.filled.put(place, one["value"]).address} for one in told["near"]]
-    return {"advice": fault.advice, "place": place, **told, "near": near}
+    return {**told, "place": place, "near": near}
 
 
 def field_of(pointer: str) -> str:
@@ -247,35 +245,11 @@ def field_of(pointer: str) -> str:
     return path.removeprefix("/") if path in ("/head", "/relation", "/tail") else ""
 
 
-_SHARED = re.compile(r"(\d+ (?:entities|relations))(?: at the position \w+)? are called ('.*?'|\".*?\"): .*", re.DOTALL)
-
-
-async def meant(served: ServedRun, detail: str, written: str, *, is_relation: bool) -> dict[str, Any]:
-    """A refusal as a page says it, with a heading and what may have been meant: of a name that several carry these,
-    without their ids in the sentence; of one that nobody has those that are like it.
-    """
-    shared = _SHARED.fullmatch(detail)
-    listed = await names_like(served, written, is_relation=is_relation) if "called" in detail else []
-    if shared is None:
-        return {"detail": detail, "heading": "Did you mean", "near": listed}
-    own = [one for one in listed if one["name"].casefold() == written.casefold()]
-    return {"detail": f"{shared[1]} are called {shared[2]}.", "heading": "Which one", "near": own}
-
-
-async def names_like(served: ServedRun, written: str, *, is_relation: bool) -> list[dict[str, str]]:
-    """What may have been meant, as `told_apart` has it."""
-    if not written:
-        return []
-    if is_relation:
-        words = [written, *sorted(written.split(), key=len, reverse=True)]
-        pages = await asyncio.gather(*(served.relations(word, None, 0, SUGGESTED) for word in words[:4]))
-        listed = [one for found in pages for one in found["relations"]]
-        if not listed:
-            listed = await asyncio.to_thread(_relations_spelled_like, served, written)
-    else:
-        listed = (await served.entities(written, SUGGESTED))["entities"]
-    unique = {one["id"]: one for one in listed}
-    return told_apart(list(unique.values())[:SUGGESTED])
+def meant(fault: Fault) -> dict[str, Any]:
+    """A refusal as a page says it, with a heading and what may have been meant."""
+    listed = told_apart([asdict(one) for one in (fault.namesakes or fault.nearest)[:SUGGESTED]])
+    heading = "Which one" if fault.namesakes else "Did you mean"
+    return {"detail": fault.detail, "advice": fault.advice, "heading": heading, "near": listed}
 
 
 def told_apart(listed: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -288,12 +262,3 @@ def told_apart(listed: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         tells = kind.replace("_", " ") if kind and kinds[one["name"], kind] == 1 else one["id"]
         found.append({"name": one["name"], "told": tells if names[one["name"]] > 1 else "", "value": one["id"]})
     return found
-
-
-def _relations_spelled_like(served: ServedRun, written: str) -> list[dict[str, str]]:
-    """Relations are few, so each is compared."""
-    identities = {
-        label: one.name for label, one in zip(served.graph.relation_labels, served.graph.relations, strict=True)
-    }
-    close = spelled_like(written, identities, SUGGESTED)
-    return [{"name": label, "id": identities[label]} for label in close]

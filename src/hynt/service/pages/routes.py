@@ -119,7 +119,7 @@ async def entity(
     try:
         found = await served.entity_by_relation(id, **narrowed, offset=offset, limit=limit, few=FEW)
     except HttpProblem as problem:
-        return await _unknown(request, problem, id)
+        return _unknown(request, problem, id)
     own = found["entity"]["id"]
 
     def at(offset: int, position: str | None, relation: str = relation) -> str:
@@ -145,19 +145,17 @@ async def entity(
     )
 
 
-async def _unknown(request: Request, problem: HttpProblem, name: str) -> Response:
+def _unknown(request: Request, problem: HttpProblem, name: str) -> Response:
     """A name that nobody has, or several: where each that may have been meant has the page that was wanted."""
-    where = request.url.path
+    where, fault = request.url.path, problem.faults[0]
     is_relation = where == "/relation"
-    told = await meant(served_by(request), problem.detail, name, is_relation=is_relation)
+    told = meant(fault)
     near = [one | {"address": address(where, [("id", one["value"])])} for one in told["near"]]
     unknown = "No relation is called that" if is_relation else "Nothing is known by that name"
-    title = "Several are called that" if told["heading"] == "Which one" else unknown
-    detail = told["detail"].rpartition(" Give a")[0] if near else ""  # names to choose from say it better
+    title = "Several are called that" if fault.namesakes else unknown
+    detail = fault.detail if near else f"{fault.detail} {fault.advice}"  # names to choose from say it better
     query = {} if is_relation else {"header_query": name}
-    return problem_page(
-        request, problem, **told | {"title": title, "detail": detail or told["detail"], "near": near} | query
-    )
+    return problem_page(request, problem, **told | {"title": title, "detail": detail, "near": near} | query)
 
 
 async def _wrong(request: Request, entity: str) -> list[dict[str, Any]]:
@@ -191,7 +189,7 @@ async def neighbourhood(request: Request, id: TextQuery = "", narrow: bool = Fal
     try:
         found = await served_by(request).neighbourhood(id, leads, narrow=narrow)
     except HttpProblem as problem:
-        return await _unknown(request, problem, id)
+        return _unknown(request, problem, id)
     return page(request, "neighbourhood.html", found=found)
 
 
@@ -201,7 +199,7 @@ async def missing(request: Request, id: TextQuery = "") -> Response:  # noqa: A0
     try:
         found = await served_by(request).propose(id, MISSING)
     except HttpProblem as problem:
-        return await _unknown(request, problem, id) if problem.status == 422 else problem_page(request, problem)
+        return _unknown(request, problem, id) if problem.status == 422 else problem_page(request, problem)
     return page(request, "missing.html", found=found)
 
 
@@ -229,7 +227,7 @@ async def relation(request: Request, id: TextQuery = "") -> Response:  # noqa: A
     try:
         found = await served.relation_in_use(id)
     except HttpProblem as problem:
-        return await _unknown(request, problem, id)
+        return _unknown(request, problem, id)
     measured, _ = await asyncio.to_thread(measured_of, served.settings.run)
     return page(
         request,

@@ -93,15 +93,14 @@ async def explained_fault(served: ServedRun, form: TrendForm, fault: Fault) -> d
     """A fault with the field it is about, and trends that may have been meant."""
     asked = asdict(form)
     place = _place(asked, fault)
-    is_relation = place in ("relation", "over") or place.endswith("r")
-    told = await meant(served, fault.detail, _fields(asked).get(place, ""), is_relation=is_relation)
+    told = meant(fault)
     if place == "relation" and not told["near"]:
         some = await served.relations("", "number", 0, 12)
         held = [one for one in some["relations"] if one["facts"]][:6]
         told["heading"] = "Relations with numbers"
         told["near"] = [{"name": one["name"], "told": "", "value": one["id"]} for one in held]
     near = [one | {"address": _with(asked, place, one["value"])} for one in told["near"]]
-    return {"advice": fault.advice, "place": place, **told, "near": near}
+    return {**told, "place": place, "near": near}
 
 
 def _place(asked: Mapping[str, Any], fault: Fault) -> str:
