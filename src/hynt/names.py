@@ -37,6 +37,13 @@ def advice_on(name: str, known: Iterable[str], prefix: str = "") -> str:
     return listed if match is None else f"Did you mean {prefix}{match}? {listed}"
 
 
+def check_options(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuses the first option that what takes options does not know."""
+    unknown = sorted(set(given).difference(known))
+    if unknown:
+        raise UsageError(f"{what} has no option {unknown[0]!r}.", advice=advice_on(unknown[0], known))
+
+
 def named_twice(names: Iterable[str]) -> str | None:
     """The first name that comes a second time."""
     seen: set[str] = set()

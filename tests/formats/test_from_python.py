@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hynt
 from hynt.errors import DataError, UsageError
 from hynt.formats.from_python import graph_from_facts, graph_from_table
 from hynt.graph.fact import Fact, Number, Qualifier
@@ -69,6 +70,16 @@ def test_units_of_bare_numbers_can_be_said():
     assert [fact.tail for fact in graph.facts()] == [Number(1.7, "170", "m")]
     kept = graph_from_facts({"train": [("a", "height", 170)]}, units={"height": "cm"}, convert_units=False)
     assert [(fact.tail.value, fact.tail.unit) for fact in kept.facts()] == [(170.0, "cm")]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [graph_from_facts, graph_from_table, hynt.import_graph, lambda _, **said: hynt.create("yago", "", "", **said)],
+)
+def test_an_option_that_nobody_knows_is_refused(make):
+    table = pd.DataFrame({"head": ["a"], "relation": ["height"], "tail": [170]})
+    with pytest.raises(UsageError, match=r"has no option 'unit'\. Did you mean units\?"):
+        make(table if make is graph_from_table else [], unit={"height": "cm"})
 
 
 def test_qualifiers_may_be_a_mapping_as_in_questions():

@@ -10,13 +10,13 @@ import datetime
 import decimal
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.csv_edges import read_value
 from hynt.formats.values import as_description, check_finite, check_name, read_date
 from hynt.graph.fact import Fact, Number, Qualifier, Value, as_pairs, number
-from hynt.names import advice_on
+from hynt.names import advice_on, check_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,26 +30,34 @@ Facts: TypeAlias = Iterable[Fact | Sequence[Any]]
 """Facts, or tuples (head, relation, tail) or (head, relation, tail, qualifiers): pairs, or a mapping to values."""
 
 
+class GraphWords(TypedDict, total=False):
+    """What a graph is told beside its facts; all of it may be left out, or None."""
+
+    split: str | SplitRule | None  # shares of new splits
+    labels: Mapping[str, str] | None  # entity → its name for people
+    relation_labels: Mapping[str, str] | None
+    relation_descriptions: Mapping[str, str] | None
+    units: Mapping[str, str] | None  # relation → the unit of its bare numbers
+    convert_units: bool
+    mixed_relations: MixedRelations
+    name: str
+
+
 def graph_from_facts(
     facts: Facts | Mapping[str, Facts],
     *,
     valid: Facts | None = None,
     test: Facts | None = None,
-    split: str | SplitRule | None = None,
-    labels: Mapping[str, str] | None = None,
-    relation_labels: Mapping[str, str] | None = None,
-    relation_descriptions: Mapping[str, str] | None = None,
-    units: Mapping[str, str] | None = None,
-    convert_units: bool = True,
-    mixed_relations: MixedRelations = "error",
-    name: str = "",
+    **options: Unpack[GraphWords],
 ) -> KnowledgeGraph:
     """A graph of facts or tuples. A string is an entity, an int, a float or a `Number` is a number, and a date is a
     date.
 
     Splits: pass `valid` and `test`, or a mapping with the keys train, valid and test; without them they are made, by
-    the shares of `split` or else by 8:1:1. `labels` names entities for people, `relation_descriptions` says in words
-    what relations mean, `units` gives the unit that bare numbers of a relation are in.
+    the shares of `split` or else by 8:1:1. Other options are `name`; `labels` and `relation_labels`, names for people;
+    `relation_descriptions`, what relations mean; `units`, which unit bare numbers of a relation are in;
+    `convert_units=False`, to keep units as given; and `mixed_relations`, what becomes of relations with entities and
+    numbers ("error" or "split").
 
     >>> facts = [("Ann", "knows", "Bob"), ("Ann", "height", 170, [("year", 2020)])]
     >>> graph = hynt.graph_from_facts(facts, units={"height": "cm"}, name="people")
@@ -57,17 +65,12 @@ def graph_from_facts(
     Ann · knows · Bob
     Ann · height · 170 cm (year 2020)
     """
-    given: dict[str, Facts]
-    if isinstance(facts, Mapping):
-        if valid is not None or test is not None:
-            raise UsageError("valid and test are given twice.", advice="Pass a mapping of splits, or separate lists.")
-        given = dict(facts)
-    else:
-        given = {"train": facts, "valid": valid or (), "test": test or ()}
-    has_splits = isinstance(facts, Mapping) or valid is not None or test is not None
-    words = (labels, relation_labels, relation_descriptions, units)
-    read = {part: _facts(values, part) for part, values in given.items()}
-    return _assembled(read, has_splits, split, words, convert_units, mixed_relations, name)
+    given = dict(facts) if isinstance(facts, Mapping) else {"train": facts}
+    if isinstance(facts, Mapping) and not (valid is None and test is None):
+        raise UsageError("valid and test are given twice.", advice="Pass a mapping of splits, or separate lists.")
+    given |= {part: values for part, values in (("valid", valid), ("test", test)) if values is not None}
+    has_splits = isinstance(facts, Mapping) or len(given) > 1
+    return _assembled({part: _facts(values, part) for part, values in given.items()}, has_splits, options)
 
 
 def graph_from_table(
@@ -82,14 +85,7 @@ def graph_from_table(
     qualifiers: Sequence[str] | None = None,
     numeric: Sequence[str] = (),
     dates: Sequence[str] = (),
-    split: str | SplitRule | None = None,
-    labels: Mapping[str, str] | None = None,
-    relation_labels: Mapping[str, str] | None = None,
-    relation_descriptions: Mapping[str, str] | None = None,
-    units: Mapping[str, str] | None = None,
-    convert_units: bool = True,
-    mixed_relations: MixedRelations = "error",
-    name: str = "",
+    **options: Unpack[GraphWords],
 ) -> KnowledgeGraph:
     """A graph of a pandas, polars or Arrow table with one fact per row, or with `wide` one thing per row, named in
     `head`, where every other column is a relation.
@@ -97,7 +93,7 @@ def graph_from_table(
     Columns other than head, relation and tail are qualifiers where they are not null; `qualifiers` selects some of
     them, and with `wide` says which are. Numeric columns hold numbers, date columns dates, durations seconds, and text
     columns entities; `numeric` and `dates` name columns, or relations, whose values are numbers or dates although they
-    look different, such as numbers as text or years as numbers.
+    look different, such as numbers as text or years as numbers. The other options are those of `graph_from_facts`.
 
     >>> import pandas
     >>> table = pandas.DataFrame({"who": ["Ann"], "what": ["height"], "value": [1.7], "year": [2020]})
@@ -112,33 +108,25 @@ def graph_from_table(
     columns = TableColumns(head, relation, tail, pairs, tuple(numeric), tuple(dates), wide)
     tables = {"train": table, "valid": valid, "test": test}
     given = {part: facts_of_table(rows, columns, part) for part, rows in tables.items() if rows is not None}
-    has_splits = valid is not None or test is not None
-    words = (labels, relation_labels, relation_descriptions, units)
-    return _assembled(given, has_splits, split, words, convert_units, mixed_relations, name)
+    return _assembled(given, len(given) > 1, options)
 
 
-def _assembled(
-    given: Mapping[str, Iterator[Fact]],
-    has_splits: bool,
-    split: str | SplitRule | None,
-    words: tuple[Mapping[str, str] | None, ...],  # of entities and relations, by their names
-    convert_units: bool,
-    mixed_relations: MixedRelations,
-    name: str,
-) -> KnowledgeGraph:
+def _assembled(given: Mapping[str, Iterator[Fact]], has_splits: bool, words: GraphWords) -> KnowledgeGraph:
     from hynt.graph.assembly import Assembler, AssemblyPolicy
     from hynt.graph.knowledge_graph import Manifest
     from hynt.graph.splitting import SPLITS, SplitRule
     from hynt.graph.vocabulary import Entity
 
+    check_options("a graph from Python", words, GraphWords.__annotations__)
     unknown = [part for part in given if part not in SPLITS]
     if unknown:
         raise UsageError(f"{unknown[0]!r} is not a split.", advice=f"Splits are {', '.join(SPLITS)}.")
-    entity_labels, labels, descriptions, units = (said or {} for said in words)
-    details = {entity: Entity(entity, label) for entity, label in entity_labels.items()}
-    options = {"convert_units": convert_units, "mixed": mixed_relations}
+    labels, units = words.get("relation_labels") or {}, words.get("units") or {}
+    descriptions, split = words.get("relation_descriptions") or {}, words.get("split")
+    details = {entity: Entity(entity, label) for entity, label in (words.get("labels") or {}).items()}
+    encoding = {"convert_units": words.get("convert_units", True), "mixed": words.get("mixed_relations", "error")}
     rule = SplitRule.of(split) if isinstance(split, str) else split
-    with Assembler(AssemblyPolicy(split=rule), options, details) as assembler:
+    with Assembler(AssemblyPolicy(split=rule), encoding, details) as assembler:
         for known in dict.fromkeys([*units, *labels, *descriptions]):
             said = as_description(descriptions.get(known, ""))
             assembler.encoder.declare_relation(
@@ -151,7 +139,7 @@ def _assembled(
                 except RecordProblem as problem:
                     raise located(problem, part, index) from None
         assembly = assembler.finish()
-        return assembly.to_graph(Manifest(name=name, importing=assembly.report))
+        return assembly.to_graph(Manifest(name=words.get("name", ""), importing=assembly.report))
 
 
 def located(problem: RecordProblem, part: str, index: int) -> DataError:

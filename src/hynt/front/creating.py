@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
-from hynt.names import advice_on
+from hynt.names import advice_on, check_options
 from hynt.results import box, pairs
 
 if TYPE_CHECKING:
@@ -161,10 +161,7 @@ def creation_options(**words: Unpack[CreationWords]) -> CreationOptions:
     from hynt.graph.splitting import SplitRule
 
     given: dict[str, Any] = {"keep_tails": True, **words}
-    unknown = set(given) - set(CreationWords.__annotations__)
-    if unknown:
-        name = min(unknown)
-        raise UsageError(f"a build has no option {name!r}.", advice=advice_on(name, CreationWords.__annotations__))
+    check_options("a build", given, CreationWords.__annotations__)
     machine = {"name": given.get("engine", "duckdb"), "memory_bytes": memory_bytes(given.get("memory", "1GB"))}
     machine |= {name: given[name] for name in ("master", "workers") if given.get(name) is not None}
     chosen = {name: _one_of(given[name], name, known) for name, known in _CHOICES.items() if name in given}
