@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import hynt as hynt_library
+
 ASKED = ("--head", "p1", "--relation", "height", "--tail", "?")
 
 
@@ -24,12 +26,19 @@ def test_no_run(town_run, hynt, tmp_path, verb):
         assert [path.name for path in tmp_path.iterdir()] == ["facts.jsonl"]
 
 
+def test_a_run_is_no_source(town_run, hynt, tmp_path):
+    refused = hynt("data", "merge", town_run, town_run, "--out", tmp_path / "both")
+    assert refused.code == 2
+    assert refused.err.startswith(f"error: this is a run, not a graph.\n  where: {town_run}\n  what to do: Save its ")
+    hynt_library.read_graph(str(town_run)).save(tmp_path / "graph")
+    assert hynt("data", "merge", tmp_path / "graph", "world", "--out", tmp_path / "both").code == 0
+
+
 @pytest.mark.parametrize("verb", [("train", "--out", "OUT"), ("compare", "--out", "OUT")])
-def test_no_graph(town_run, hynt, tmp_path, verb):
+def test_no_graph(hynt, tmp_path, verb):
     file = tmp_path / "facts.jsonl"
     file.write_text("{}")
     for given, words in {
-        town_run: f"error: this is a run, not a graph.\n  where: {town_run}\n  what to do: Its graph is in {town_run}",
         file: f"this is a file, and a graph is a folder.\n  where: {file}\n  what to do: Import it first: ",
         "wrld": "what to do: Did you mean world? Give a folder",
     }.items():

@@ -72,6 +72,34 @@ def test_commands_about_graphs_show_what_updates_brought(folder, run, capsys):
     assert json.loads(capsys.readouterr().out)["counts"]["facts"] == len(run.graph) + 3
 
 
+def test_a_graph_as_it_was_is_shown_counted_and_written(folder, run, tmp_path, capsys):
+    run.update(NEW)
+    assert hynt.read_graph(folder, version=0) == run.graph
+    assert invoke(["data", "show", str(folder), "Zoe", "--as-of", "0"]) == 2
+    assert "the graph has no entity called 'Zoe'" in capsys.readouterr().err
+    assert invoke(["data", "stats", str(folder), "--as-of", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["facts"] == len(run.graph)
+    assert (
+        invoke(["data", "export", str(folder), "--as-of", "1", "--out", str(tmp_path / "one"), "-f", "tsv", "--json"])
+        == 0
+    )
+    assert sum(json.loads(capsys.readouterr().out)["facts"].values()) == len(run.graph) + 3
+    assert invoke(["data", "show", str(folder), "Zoe", "--as-of", "2"]) == 2
+    assert "error: there is no version 2 of this run.\n  where: --as-of\n" in capsys.readouterr().err
+    assert invoke(["data", "show", "world", "Japan", "--as-of", "0"]) == 2
+    assert "error: a graph has no versions.\n  where: --as-of\n" in capsys.readouterr().err
+
+
+def test_where_a_graph_is_wanted_a_run_gives_its_own_with_all_updates(folder, run, tmp_path, capsys):
+    later = run.update(NEW)
+    assert run.on(folder).graph == later.graph
+    assert invoke(["data", "split", str(folder), "--out", str(tmp_path / "parts")]) == 0
+    capsys.readouterr()
+    arguments = ["train", str(folder), "--from", str(folder), "--out", str(tmp_path / "later"), "--epochs", "1"]
+    assert invoke([*arguments, "--device", "cpu"]) == 0
+    assert hynt.load(tmp_path / "later", "cpu").graph == later.graph
+
+
 def test_what_is_told_of_a_run_says_its_version(folder, run):
     later = run.update(NEW)
     assert later.described()["version"] == hynt.load(folder, "cpu").described()["version"] == 1

@@ -160,10 +160,10 @@ class OpenedRun:
         >>> elsewhere.predict("Eve", "knows", "?").candidates
         3
         """
-        from hynt.graph.storage import load_graph
         from hynt.runs.elsewhere import on_graph
+        from hynt.runs.journal import graph_as_of
 
-        found = graph if isinstance(graph, KnowledgeGraph) else load_graph(graph)
+        found = graph if isinstance(graph, KnowledgeGraph) else graph_as_of(graph)
         with located("graph"):
             return self.asked_of(found, on_graph(self.loaded, found))
 

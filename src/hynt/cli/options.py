@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 Device: TypeAlias = Literal["cpu", "cuda", "auto"]
 GraphArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="GRAPH", help="A graph folder, or a built-in name such as world.")
-]
-GraphOrRun: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="GRAPH", help="A graph folder, a built-in name such as world, or a run: its graph with all updates."
@@ -49,7 +46,7 @@ OnGraph: TypeAlias = Annotated[
 
 
 AsOf: TypeAlias = Annotated[
-    int | None, typer.Option("--as-of", min=0, metavar="N", help="Ask the run as it was after N updates of its graph.")
+    int | None, typer.Option("--as-of", min=0, metavar="N", help="Take the run as it was after N updates of its graph.")
 ]
 
 

@@ -83,12 +83,12 @@ def _elsewhere(run: Predictor, observed: GivenGraph | None, asked: GivenGraph | 
     """The run over the training facts of one graph, asked about the other splits of another, or of the same."""
     from hynt.graph.changes import joined
     from hynt.graph.knowledge_graph import KnowledgeGraph
-    from hynt.graph.storage import load_graph
     from hynt.runs.elsewhere import on_graph
+    from hynt.runs.journal import graph_as_of
 
     first, second = observed or asked or run.graph, asked or observed or run.graph
-    opened = first if isinstance(first, KnowledgeGraph) else load_graph(first)
-    other = opened if second is first else second if isinstance(second, KnowledgeGraph) else load_graph(second)
+    opened = first if isinstance(first, KnowledgeGraph) else graph_as_of(first)
+    other = opened if second is first else second if isinstance(second, KnowledgeGraph) else graph_as_of(second)
     graph = opened if other is opened else joined(opened, other)
     return run.asked_of(graph, on_graph(run.loaded, graph, ("train",)))
 

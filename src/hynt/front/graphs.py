@@ -23,23 +23,17 @@ if TYPE_CHECKING:
 AnyPath = str | os.PathLike[str]
 
 
-def read_graph(source: AnyPath) -> KnowledgeGraph:
+def read_graph(source: AnyPath, version: int | None = None) -> KnowledgeGraph:
     """A saved graph by its folder, or a built-in one by its name: "world" comes with hynt. The folder of a run gives
-    the graph that it answers from, with all updates.
+    the graph that it answers from, with all updates, or as it was after `version` of them.
 
     >>> hynt.read_graph("world")
     <graph world: 33,147 facts (train 26,576, valid 3,302, test 3,269), 1,838 entities, 144 relations, 93 of them with \
 numbers>
     """
-    from hynt.graph.storage import load_graph
-    from hynt.runs.journal import Journal
-    from hynt.runs.place import is_run, open_run, whole_run
+    from hynt.runs.journal import graph_as_of
 
-    if not is_run(source):
-        return load_graph(source)
-    run = open_run(Path(source))
-    with whole_run():
-        return Journal(run.path).graph(run.graph())
+    return graph_as_of(source, version)
 
 
 def import_graph(

@@ -182,11 +182,13 @@ def is_first_process() -> bool:
 
 def opened_graph(graph: AnyGraph) -> tuple[KnowledgeGraph, Path | None]:
     """The graph in memory, and the folder where it lies, for a run that does not take it in."""
-    from hynt.graph.storage import BUILT_IN, graph_folder, load_graph
+    from hynt.graph.storage import BUILT_IN, graph_folder
+    from hynt.runs.journal import graph_as_of
+    from hynt.runs.place import is_run
 
     if isinstance(graph, KnowledgeGraph):
         return graph, None
-    return load_graph(graph), None if str(graph) in BUILT_IN else graph_folder(graph)
+    return graph_as_of(graph), None if str(graph) in BUILT_IN or is_run(graph) else graph_folder(graph)
 
 
 def _folder(out: str | os.PathLike[str] | None, resume: bool) -> tuple[Path, TemporaryFolder | None]:

@@ -113,8 +113,7 @@ def graph_folder(source: str | os.PathLike[str]) -> Path:
             advice=f"{meant}Give a folder made by `hynt data import`, or a built-in name: {', '.join(BUILT_IN)}.",
         )
     if (folder / "config.toml").is_file() and (folder / MANIFEST_NAME).is_file() and not is_graph(folder):
-        kept = (folder / "graph").is_dir()
-        advice = f"Its graph is in {folder / 'graph'}." if kept else "Give the graph it was trained on."
+        advice = f"Save its graph, with all updates, in Python: hynt.read_graph({str(source)!r}).save(GRAPH)."
         raise UsageError("this is a run, not a graph.", where=str(source), advice=advice)
     return folder
 

@@ -27,8 +27,9 @@ from hynt.files import RESTORE, check_regular, flush, sha256_of, write_whole, wr
 from hynt.graph.changes import merged, with_facts, without_entity, without_facts
 from hynt.graph.fact import Fact, FactKey, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Entity
-from hynt.runs.place import refuse_packaged
+from hynt.runs.place import is_run, open_run, refuse_packaged, whole_run
 
 UPDATES, JOURNAL, LOCK = "updates", "journal.jsonl", "lock"
 _LONGEST_LINE = 2**16
@@ -361,6 +362,17 @@ def _name(given: Any) -> str:
         raise TypeError(f"a name is a text, not {given!r}")
     given.encode()  # half a character is a ValueError
     return given
+
+
+def graph_as_of(source: str | os.PathLike[str], version: int | None = None) -> KnowledgeGraph:
+    """A saved or built-in graph, or that of a run with all updates, or as it was after so many."""
+    if is_run(source):
+        run = open_run(Path(source))
+        with whole_run():
+            return Journal(run.path).graph(run.graph(), version)
+    if version is not None:
+        raise UsageError("a graph has no versions.", where="version", advice="Name a run whose graph was updated.")
+    return load_graph(source)
 
 
 def changed_share(facts: int, versions: Sequence[Version]) -> float:

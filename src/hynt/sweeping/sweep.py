@@ -27,7 +27,9 @@ from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.storage import graph_folder, load_graph, save_graph
 from hynt.interruption import Stopper
 from hynt.runs.checkpoint import Interrupted
+from hynt.runs.journal import graph_as_of
 from hynt.runs.model_choice import settings_class_for
+from hynt.runs.place import is_run
 from hynt.runs.settings import RunSettings
 from hynt.sweeping.study import (
     BEST,
@@ -148,6 +150,8 @@ def blind_copy(source: KnowledgeGraph | str | os.PathLike[str], target: Path) ->
     """The graph at `source` without its test split, kept at `target`, or the one that is kept there already."""
     if isinstance(source, KnowledgeGraph):
         return _blind_save(source, target)
+    if is_run(source):
+        return _blind_save(graph_as_of(source), target)
     folder = graph_folder(source)
     manifest = without_test(read_manifest(folder))
     if "valid.parquet" not in manifest.files:

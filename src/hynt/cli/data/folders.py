@@ -33,10 +33,10 @@ def split(
     json: JsonFlag = False,
 ) -> None:
     """Hold out entities of GRAPH: DIR/training is to be trained on, DIR/asked is for `hynt evaluate RUN --asked`."""
-    from hynt.graph.storage import load_graph
+    from hynt.front.graphs import read_graph
 
     check_new_folder(out, "--out")
-    held = load_graph(graph).hold_out(inductive, seed=seed, observed=observed)
+    held = read_graph(graph).hold_out(inductive, seed=seed, observed=observed)
     held.save(out)
     sizes = {
         name: {split: len(table) for split, table in made.splits.items()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hynt.cli.data.options import FormatOption, SourceOptions, SourcesArgument
-from hynt.cli.options import GraphOrRun, about, with_option_groups
+from hynt.cli.options import AsOf, GraphArgument, about, with_option_groups
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
@@ -347,11 +347,12 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def export(
-    graph: GraphOrRun,
+    graph: GraphArgument,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="PATH", help="What to write; it must not exist yet.")],
     format: Annotated[
         str, typer.Option("--format", "-f", metavar="F", help="The format to write, if the name of PATH does not say.")
     ] = "",
+    as_of: AsOf = None,
     json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
@@ -359,7 +360,7 @@ def export(
     from hynt.front.graphs import export_graph, read_graph
 
     check_save(save)
-    loaded = read_graph(graph)
+    loaded = read_graph(graph, as_of)
     files = [str(path) for path in export_graph(loaded, out, format)]
     result: dict[str, Any] = {
         "graph": graph,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import GraphOrRun
+from hynt.cli.options import AsOf, GraphArgument
 from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
 from hynt.errors import UsageError, located
 from hynt.names import nearest, plural
@@ -57,9 +57,10 @@ def _tell_known(result: dict[str, Any], out: Console) -> None:
 
 
 def stats(
-    graph: GraphOrRun,
+    graph: GraphArgument,
     outliers: Annotated[bool, typer.Option("--outliers", help="Show the numbers that are probably wrong.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many of those.")] = 20,
+    as_of: AsOf = None,
     json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
@@ -68,7 +69,7 @@ def stats(
     from hynt.graph.statistics import graph_statistics
 
     check_save(save)
-    loaded = read_graph(graph)
+    loaded = read_graph(graph, as_of)
     result: dict[str, Any] = {
         "graph": graph,
         "name": loaded.name,
@@ -199,7 +200,7 @@ _HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a q
 
 
 def show(
-    graph: GraphOrRun,
+    graph: GraphArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The id or name of an entity, or else of a relation.")],
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many facts to show, spread over relations.")] = 20,
     position: Annotated[
@@ -210,6 +211,7 @@ def show(
         Path | None,
         typer.Option("--out", "--picture", "-o", metavar="FILE", help="Draw its neighbourhood: .png, .svg or .pdf."),
     ] = None,
+    as_of: AsOf = None,
     json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
@@ -221,7 +223,7 @@ def show(
 
     check_save(save)
     check_drawing(pictures := [] if picture is None else [picture], of_facts=True, argument="--out")
-    loaded = read_graph(graph)
+    loaded = read_graph(graph, as_of)
     positions = tuple(one for one in POSITIONS if position is None or one == position)
     if not loaded.names.has_entity(name) and loaded.names.relations_called(name):
         if position or picture:
