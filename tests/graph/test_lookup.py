@@ -36,12 +36,12 @@ def graph() -> KnowledgeGraph:
         return assembler.finish().to_graph()
 
 
-@pytest.mark.parametrize("name", ["Q17", "Japan", "japan", "JAPAN"])
+@pytest.mark.parametrize("name", ["Q17", "Japan", "japan", "JAPAN", " Q17", "japan\u00a0"])
 def test_an_entity_is_found_by_id_name_or_any_case(graph, name):
     assert graph.vocabulary.entities[NameLookup(graph).entity(name)] == "Q17"
 
 
-@pytest.mark.parametrize("name", ["P36", "capital", "Capital"])
+@pytest.mark.parametrize("name", ["P36", "capital", "Capital", "capital "])
 def test_a_relation_is_found_by_id_name_or_any_case(graph, name):
     assert graph.relations[NameLookup(graph).relation(name)].name == "P36"
 

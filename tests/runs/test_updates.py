@@ -192,6 +192,27 @@ def test_a_number_that_says_its_unit_or_is_told_as_kept_is_taken(heights_in_cm):
     assert age.qualifiers[0].value.value == 2001  # without a unit there is nothing to doubt
 
 
+def test_spaces_at_the_ends_of_a_name_make_no_other_name(run):
+    given = [("person 1 ", " knows", " person 9"), (" Zoe", "knows ", "person 1"), ("Zoe ", "knows", "Rex ")]
+    later = run.update([*given, ("Zoe", " owns ", "Rex", [(" year ", " 2001 ")])])
+    assert (later.versions()[0].new_entities, len(later.graph.relations)) == (2, len(run.graph.relations) + 1)
+    assert later.graph["Rex"].texts() == ["Zoe · knows · Rex", "Zoe · owns · Rex (year 2001)"]
+    assert later.update(remove=[("Zoe", "knows", " Rex")], remove_entities=["person 7 "]).version == 2
+    with pytest.raises(DataError, match="fact 1: the head is empty"):
+        run.update([("  ", "knows", "person 1")])
+
+
+def test_a_name_that_several_have_is_settled_by_where_it_stands():
+    facts = [("t0", "P30", "c0"), ("t1", "P17", "r0"), ("t1", "P30", "c1"), ("t0", "P1", "t1", [("P30", "c0")])]
+    labels = {"c0": "Europe", "r0": "Europe", "c1": "Asia"}
+    graph = hynt.graph_from_facts(facts, labels=labels, relation_labels={"P30": "continent", "P17": "region"})
+    (fact,) = fitted_facts(graph, [("t2", "continent", "Europe", [("continent", "europe")])])
+    assert (fact.tail, [value for _, value in fact.qualifiers]) == ("c0", ["c0"])
+    for given in (("t2", "visited", "Europe"), ("Europe", "continent", "t2")):
+        with pytest.raises(DataError, match="fact 1: 2 entities are called 'Europe'"):
+            list(fitted_facts(graph, [given]))
+
+
 def test_one_entity_and_one_pair_need_no_list(run):
     later = run.update(remove_entities="person 7", merge=("person 3", "person 4"))
     assert not {"person 7", "person 3"} & {one.name for one in later.graph.entities}

@@ -18,8 +18,11 @@ import hynt
 from hynt.cli.application import run as invoke
 from hynt.formats.jsonl import write_fact
 from hynt.runs.journal import Journal
+from hynt.service.http.problems import Fault
+from hynt.service.inference.answering import Reply
 from tests.conftest import ROOT
 from tests.service.conftest import BEARER, TOKEN
+from tests.service.inference.fake_engine import FakeEngine
 from tests.service.loop_apart import run_apart
 
 PAGE = (ROOT / "docs" / "how-to" / "keeping-up-to-date.md").read_text(encoding="utf-8")
@@ -87,6 +90,28 @@ def test_bad_input_changes_nothing(updating, method, given, status, pointers):
     refused = send(updating, method, given)
     assert (refused.status, refused.pointers) == (status, pointers)
     assert Journal(updating.run).latest() == version
+
+
+def test_what_is_refused_while_the_model_reads_says_so(site):
+    class Refusing(FakeEngine):
+        async def exchange(self, kind, jobs):
+            return [Reply(b"", (Fault("no Zoe.", "#/head", advice="Ask."),)) for _ in jobs]
+
+    asked = site(Refusing())
+    question = {"head": "Zoe", "relation": "born in", "tail": "?"}
+    assert asked.post("/v1/predict", question).json["errors"][0]["advice"] == "Ask."
+    asked.service.served.version = 1
+    refused = asked.post("/v1/predict", question)
+    assert (refused.status, refused.headers["hynt-version"]) == (422, "0")
+    told = "Ask. The model answers from version 0 until it has read version 1: ask again then."
+    assert refused.json["errors"][0]["advice"] == told
+
+
+def test_known_facts_may_be_passed_over(updating):
+    known = facts(("person 0", "born in", "town 0"), skip_known=True)
+    total = len(hynt.read_graph(updating.run))
+    told = send(updating, "POST", known).json
+    assert (told["changed"], told["added"], told["facts"]) == (False, 0, total)
 
 
 def test_another_writer_is_waited_for_by_the_client_and_heard_by_the_service(updating):

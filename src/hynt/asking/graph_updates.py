@@ -18,10 +18,11 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.files import read_json
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.values import shortened
+from hynt.formats.values import check_name, shortened
 from hynt.graph.changes import encoded, unknown_facts
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.lookup import EntityPosition
 from hynt.graph.sentences import BLANK
 from hynt.graph.units.conversion import display_of, to_si
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
@@ -138,6 +139,7 @@ class FactFile:
         known = {name: Entity(name, label) for name, label in self._report.labels.items()}
         known |= {one.name: Entity(one.name, one.label) for one in declared.relations if one.label}
         known |= {one.name: one for one in declared.entities if one.label or one.type}
+        known = {name.strip(): one._replace(name=name.strip()) for name, one in known.items()}
         names = dict.fromkeys(name for fact in facts for name in _names(fact))
         there = graph.vocabulary.entity_ids, graph.vocabulary.relation_ids
         return tuple(known[name] for name in names if name in known and not any(name in ids for ids in there))
@@ -179,8 +181,9 @@ def _named(graph: KnowledgeGraph, name: str) -> str:
 
 def fitted_facts(graph: KnowledgeGraph, given: Iterable[Fact | Any], *, as_kept: bool = False) -> Iterator[Fact]:
     """Facts with the ids that the graph has for their names, and numbers in its units. A name that the graph does not
-    have is a new entity or relation, whose values are numbers where they are written with a unit; a name that several
-    entities carry is refused, and so is a value of the wrong kind. A number without a unit is refused where people read
+    have is a new entity or relation, without spaces at its ends; values of a new relation are numbers where they are
+    written with a unit. A name that several entities carry is settled by where the relation has them, else refused, and
+    so is a value of the wrong kind. A number without a unit is refused where people read
     another one than the graph keeps, unless facts are told `as_kept`, in the graph's own. A question is no new fact.
     """
     from hynt.formats.from_python import as_fact
@@ -194,11 +197,14 @@ def fitted_facts(graph: KnowledgeGraph, given: Iterable[Fact | Any], *, as_kept:
                 raise RecordProblem("blank", "this is a question: it has ? in it.", "Say what it is, or ask it.")
             named = _relation(graph, relation)
             yield Fact(
-                _entity(graph, head),
-                relation if named is None else named.name,
-                _value(graph, relation, named, tail, as_kept),
+                _entity(graph, head, "head", named),
+                _new_name(relation, "relation") if named is None else named.name,
+                _value(graph, relation, named, tail, "tail", as_kept),
                 tuple(
-                    Qualifier(pair if known is None else known.name, _value(graph, pair, known, value, as_kept))
+                    Qualifier(
+                        _new_name(pair, "qualifier relation") if known is None else known.name,
+                        _value(graph, pair, known, value, "value", as_kept),
+                    )
                     for pair, value in qualifiers
                     for known in [_relation(graph, pair)]
                 ),
@@ -231,16 +237,24 @@ def _refuse_unreadable(facts: Sequence[Fact], run: SavedRun) -> None:
         )
 
 
-def _entity(graph: KnowledgeGraph, name: str) -> str:
-    found = graph.names.entities_called(name)
-    return graph.vocabulary.entities[graph.names.entity(name)] if found else name
+def _new_name(name: str, what: str) -> str:
+    return check_name(name.strip(), what)
+
+
+def _entity(graph: KnowledgeGraph, name: str, position: EntityPosition, relation: Relation | None) -> str:
+    if not graph.names.has_entity(name):
+        return _new_name(name, position)
+    where = (position, graph.vocabulary.relation_ids[relation.name]) if relation else ()
+    return graph.vocabulary.entities[graph.names.entity(name, *where)]
 
 
 def _relation(graph: KnowledgeGraph, name: str) -> Relation | None:
     return graph.relations[graph.names.relation(name)] if graph.names.relations_called(name) else None
 
 
-def _value(graph: KnowledgeGraph, name: str, relation: Relation | None, value: Value, as_kept: bool) -> Value:
+def _value(
+    graph: KnowledgeGraph, name: str, relation: Relation | None, value: Value, position: EntityPosition, as_kept: bool
+) -> Value:
     from hynt.asking.written import number_for, number_with_unit, says_unit
 
     if relation is None and isinstance(value, str) and not graph.names.has_entity(value):
@@ -257,7 +271,7 @@ def _value(graph: KnowledgeGraph, name: str, relation: Relation | None, value: V
                 advice="Give an entity, or call the relation of numbers by another name.",
             )
     elif relation is None or relation.kind == "entity":
-        return _entity(graph, value)
+        return _entity(graph, value, position, relation)
     found = number_for(relation, value, name)  # "80 kg": the relation says that it is a number
     shown = display_of(relation.unit)
     if shown and not (as_kept or says_unit(value)):  # once added, nothing would show which one was meant

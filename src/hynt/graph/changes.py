@@ -104,14 +104,14 @@ def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact], labels: Sequence[En
     table, vocabulary = encoded(facts, graph.vocabulary, labels)
     hashes = fact_hashes(table, vocabulary)
     known = fact_hashes(concatenate(list(graph.splits.values())), vocabulary)
-    twice = same_facts(hashes, known) | repeats(np.zeros(len(table), dtype=np.int8), hashes)
+    twice = same_facts(hashes, known) | repeats(hashes)
     if twice.any():
         first = int(np.flatnonzero(twice)[0])
         (fact,) = table.take(np.array([first])).facts(vocabulary)
         raise DataError(
             f"the graph holds this already: {describe(fact)}.",
             where=f"fact {first + 1}",
-            advice="Leave it out, or skip known facts (skip_known).",
+            advice="Leave it out, or skip known facts (skip_known; for a command --skip-known).",
         )
     splits = {"train": concatenate([graph.splits.get("train", empty_table()), table])} | {
         name: one for name, one in graph.splits.items() if name != "train"
@@ -127,7 +127,7 @@ def unknown_facts(graph: KnowledgeGraph, facts: Sequence[Fact]) -> list[Fact]:
     table, vocabulary = encoded(facts, graph.vocabulary)
     hashes = fact_hashes(table, vocabulary)
     known = same_facts(hashes, fact_hashes(concatenate(list(graph.splits.values())), vocabulary))
-    known |= repeats(np.zeros(len(table), dtype=np.int8), hashes)
+    known |= repeats(hashes)
     return [fact for fact, is_known in zip(facts, known.tolist(), strict=True) if not is_known]
 
 
@@ -142,7 +142,7 @@ def without_facts(graph: KnowledgeGraph, facts: Sequence[Fact]) -> KnowledgeGrap
         raise DataError(
             f"the graph does not hold this: {describe(facts[first])}.",
             where=f"fact {first + 1}",
-            advice="Write it as the graph has it: hynt data export shows its facts.",
+            advice="Write it as the graph has it, with all qualifiers: hynt data show lists the facts of an entity.",
         )
     splits = {
         name: one.where(~same_facts(fact_hashes(one, graph.vocabulary), hashes)) for name, one in graph.splits.items()
@@ -177,10 +177,7 @@ def merged(graph: KnowledgeGraph, one: int, other: int) -> KnowledgeGraph:
     ids = np.cumsum(kept) - 1
     ids[one] = ids[other]
     made = _renamed(graph, graph.splits, ids, kept)
-    splits = {
-        name: table.where(~repeats(np.zeros(len(table), dtype=np.int8), fact_hashes(table, made.vocabulary)))
-        for name, table in made.splits.items()
-    }
+    splits = {name: table.where(~repeats(fact_hashes(table, made.vocabulary))) for name, table in made.splits.items()}
     return _remade(graph, made.vocabulary, splits, made.entities)
 
 

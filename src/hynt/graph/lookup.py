@@ -72,14 +72,18 @@ class NameLookup:
         return bool(self.entities_called(name))
 
     def entities_called(self, name: str) -> list[int]:
-        """The entity with this id, else all that carry the name, else all that carry it in another case."""
+        """The entity with this id, else all that carry the name, else all that carry it in another case; where there
+        are none, without the spaces at its ends.
+        """
         known = self._graph.vocabulary.entity_ids.get(name)
-        return self._entities.carrying(name) if known is None else [known]
+        found = self._entities.carrying(name) if known is None else [known]
+        return found if found or name == name.strip() else self.entities_called(name.strip())
 
     def relations_called(self, name: str) -> list[int]:
-        """The relation with this id, else all that carry the name, else all that carry it in another case."""
+        """As `entities_called`, of relations."""
         known = self._graph.vocabulary.relation_ids.get(name)
-        return self._relations.carrying(name) if known is None else [known]
+        found = self._relations.carrying(name) if known is None else [known]
+        return found if found or name == name.strip() else self.relations_called(name.strip())
 
     def relation(self, name: str) -> int:
         """The id of a relation, by its id as written or its name."""

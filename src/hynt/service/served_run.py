@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, ParamSpec, TypeVar
 
 from fastapi import Request
@@ -155,12 +155,9 @@ class ServedRun:
                 Journal(self.settings.run).count_added(self.added, written.version)
                 self.graph, self.views, self.version = graph, GraphViews(graph, self.added.source), written.version
                 await self.engine.follow()
-        told = {} if written is None else asdict(written)
+        told = {"version": self.version, "facts": len(self.graph)} if written is None else asdict(written)
         names = ("version", "added", "removed", "new_entities", "gone_entities", "facts")
-        return {name: told.get(name, 0) for name in names} | {
-            "version": told.get("version", self.version),
-            "changed": graph is not None,
-        }
+        return {name: told.get(name, 0) for name in names} | {"changed": graph is not None}
 
     def _graph_at(self, journal: Journal, version: int) -> KnowledgeGraph:
         """The graph at the newest version, read again only where another process has written."""
@@ -190,6 +187,9 @@ class ServedRun:
         ]
         version = min((reply.version for reply in replies), default=0)
         if faults:
+            if version < self.version:  # what is unknown may be what it is about to read
+                wait = f"The model answers from version {version} until it has read version {self.version}"
+                faults = [replace(one, advice=f"{one.advice} {wait}: ask again then.".lstrip()) for one in faults]
             refused = invalid(faults)
             raise HttpProblem(refused.status, refused.detail, refused.faults, {VERSION: str(version)})
         return JsonReplies([reply.body for reply in replies], version)
