@@ -13,7 +13,7 @@ import torch
 from benchmarks.missing_quality import precision
 from hynt.asking.predictor import Predictor
 from hynt.calibration.calibration import calibrate
-from hynt.completion.missing_confidence import Answered, ExpectedPlaces, fit_confidence
+from hynt.completion.missing_confidence import Answered, ExpectedPlaces, checked_oversights, fit_confidence
 from hynt.completion.missing_facts import ProposalOptions, propose
 from hynt.formats.from_python import graph_from_facts
 from hynt.training.run import start, train
@@ -135,7 +135,44 @@ def test_chosen_heads_have_the_probabilities_they_have_among_all(opened):
         assert told[fact] == probability
 
 
+def drawn_places(seed, whole, missing, hidden=0.1, heads=160, relations=80, odd=8):
+    """Places of relations of which a share is whole and the others lack 1 to 30 %, of heads of which a few lack more;
+    and, of the places without a fact, which lack it by oversight.
+    """
+    chance = np.random.default_rng(seed)
+    never = np.exp(chance.uniform(np.log(0.01), np.log(0.3), relations))
+    has = chance.random((heads, relations)) >= np.where(chance.random(relations) < whole, 0.0, never)
+    has[:odd] &= chance.random((odd, relations)) < chance.uniform(0.2, 0.9, (odd, 1))
+    place = chance.random((heads, relations))
+    facts, kept = has & (place >= missing), has & (place >= missing + hidden)
+    head, relation = np.indices(has.shape).reshape(2, -1)
+    left = (one.ravel().astype(np.int64) for one in (facts, kept))
+    return ExpectedPlaces(head, relation, *left, 1.0 - kept.sum() / facts.sum()), (has & ~facts)[~facts]
+
+
+@pytest.mark.parametrize(("whole", "missing"), [(0.6, 0.1), (0.3, 0.1), (0.6, 0.05)])
+def test_oversights_are_told_from_reasons_over_many_graphs(whole, missing):
+    said, true = [], []
+    for seed in range(6):
+        places, is_oversight = drawn_places(seed, whole, missing)
+        lacked = places.lacked()
+        said.append(checked_oversights(places, 80).share(places.head, places.relation)[lacked])
+        true.append(is_oversight)
+    said, true = np.concatenate(said), np.concatenate(true)
+    for least in (0.5, 0.7, 0.9):
+        chosen = said >= least
+        assert np.count_nonzero(chosen) > 500
+        assert said[chosen].mean() == pytest.approx(true[chosen].mean(), abs=0.05), least
+
+
+def test_no_place_is_taken_for_an_oversight_where_nothing_is_missing():
+    for seed in range(3):
+        places, _ = drawn_places(seed, whole=0.6, missing=0.0)
+        share = checked_oversights(places, 80).share(places.head, places.relation)
+        assert share[places.lacked()].max() < 0.15
+
+
 def test_with_too_little_held_out_nothing_is_told():
     ids, told = np.zeros(20, dtype=np.int64), np.ones(20, dtype=np.bool_)
-    few, places = Answered(ids, ids, ids + 0.5, ~told), ExpectedPlaces(ids, ids, ids, ids + 0.1)
+    few, places = Answered(ids, ids, ids + 0.5, ~told), ExpectedPlaces(ids, ids, ids, ids, 0.1)
     assert fit_confidence(places, few, told, told, 1) is None

@@ -6,7 +6,8 @@ fall on all places alike: one rate of them for the whole graph, in proportion to
 empty. Reasons belong to a relation, as railways of countries without any, or to a head, as one that nobody gathers
 statistics of: most have none, and the rest has a number of lacked places of its own. Of all these, what fits the counts
 is taken, weighed by how well it fits. Where most relations lack nothing, the rate is near zero, and what a few of them
-lack is no oversight.
+lack is no oversight. The same counts without the validation facts say how far to trust this: of what is lacked there,
+the emptied places are oversights for certain.
 
 Of emptied places the validation facts say whether the answer is right: a logistic curve of how sure the model is, moved
 for each relation, the less the fewer emptied places it has. Intervals of numbers were fitted on the same facts, so they
@@ -26,10 +27,12 @@ FEWEST = 30
 """Emptied places with a known answer from which on anything is told."""
 _RATES = np.geomspace(1e-3, 10.0, 81)
 _ROUNDS = 30
-_FALLING_OF_RELATIONS, _FALLING_OF_HEADS = 2.0, 0.0
-"""How likely a reason is beforehand that explains F lacked places: as likely as F to minus this power. Many relations
-have one exception or two; a head of another sort may lack any share of what its peers have.
+_FALLING_OF_RELATIONS, _FALLING_OF_HEADS = 1.0, 0.0
+"""How likely a reason is beforehand that explains F lacked places: as likely as F to minus this power. Some relations
+have one exception or two, others dozens; a head of another sort may lack any share of what its peers have.
 """
+_MOST_BIAS, _MOST_SHIFT = 2.0, 3.0
+"""By how much the rate may be corrected, and, in log odds, the reasons."""
 _TO_ALL = 2.0
 """How strongly a relation's curve is drawn to that of all."""
 
@@ -40,7 +43,21 @@ class ExpectedPlaces(NamedTuple):
     head: Ids
     relation: Ids
     facts: Ids  # how many there are; 0: the place is lacked
-    emptied: Floats  # the chance that hiding as many facts as validation has empties it
+    kept: Ids  # how many are no validation facts
+    chance: float  # that a fact is one of them
+
+    def lacked(self) -> Flags:
+        """(m,) which have no fact."""
+        found: Flags = self.facts == 0
+        return found
+
+    def emptied(self) -> Floats:
+        """(m,) the chance that hiding as many facts as validation has empties a place."""
+        return np.where(self.facts > 0, self.chance**self.facts, 0.0)
+
+    def without_validation(self) -> ExpectedPlaces:
+        """As if the validation facts were not there."""
+        return self._replace(facts=self.kept)
 
 
 class Answered(NamedTuple):
@@ -86,7 +103,7 @@ def fit_confidence(
         return None
     told = is_told & ~emptied.is_number
     curve = _curve(emptied.take(told), is_right[told], relations)
-    return MissingConfidence(fit_oversights(places, relations), curve)
+    return MissingConfidence(checked_oversights(places, relations), curve)
 
 
 # Which places are lacked by oversight, and which for a reason.
@@ -107,23 +124,48 @@ class Oversights:
         return overlooked / np.maximum(overlooked + self.of_relation[relation] + self.of_head[head], 1e-300)
 
 
+def checked_oversights(places: ExpectedPlaces, relations: int) -> Oversights:
+    """Corrected by what they say without the validation facts, of places that these are known to have emptied.
+
+    So many more must be told from reasons there as there are such places, or the rate is wrong. And reasons are as
+    frequent as makes those places likeliest. Where next to nothing is lacked by oversight, that says little: the
+    correction of reasons is made in proportion to the rate, up to 1.
+    """
+    found, kept = fit_oversights(places, relations), places.without_validation()
+    again, emptied = fit_oversights(kept, relations), (kept.lacked() & ~places.lacked())[kept.lacked()]
+    if not emptied.any():
+        return found
+    share = again.share(kept.head, kept.relation)[kept.lacked()]
+    more = share.sum() - found.share(places.head, places.relation)[places.lacked()].sum()
+    bias = float(np.clip(more / emptied.sum(), 1 / _MOST_BIAS, _MOST_BIAS))
+    rate = found.rate / bias
+    odds = np.log(np.clip(share, 1e-12, 1 - 1e-12) / np.clip(1 - share, 1e-12, 1.0)) - np.log(bias)
+    shifts = np.linspace(-_MOST_SHIFT, _MOST_SHIFT, 121)
+    chances = (np.clip(_logistic(odds - one) / (1.0 + rate), 1e-12, 1 - 1e-12) for one in shifts)
+    likely = [np.log(np.where(emptied, one, 1.0 - one)).sum() for one in chances] - shifts**2 / 2.0
+    factor = np.exp(shifts[np.argmax(likely)] * min(1.0, rate))
+    return Oversights(rate, found.hidden, found.of_relation * factor, found.of_head * factor)
+
+
 def fit_oversights(places: ExpectedPlaces, relations: int) -> Oversights:
-    """By turns: reasons of relations and the rate, given those of heads; then those of heads."""
+    """By turns: reasons of relations and the rate, from what heads do not explain; then reasons of heads."""
     head, relation, entities = places.head, places.relation, int(places.head.max(initial=0)) + 1
-    lacked = (places.facts == 0).astype(np.float64)
-    by_relation = _PlaceGroups.of(relation, lacked, relations, _FALLING_OF_RELATIONS)
+    lacked, emptied = places.lacked().astype(np.float64), places.emptied()
     by_head = _PlaceGroups.of(head, lacked, entities, _FALLING_OF_HEADS)
-    hidden = by_relation.total(places.emptied)
+    size = np.maximum(np.bincount(relation, minlength=relations), 1).astype(np.float64)
+    hidden = np.bincount(relation, emptied, relations) / size
     of_head, of_relation, rate = np.zeros(entities), np.zeros(relations), 0.0
     for _ in range(_ROUNDS):
-        before, beside = rate, by_relation.total(of_head[head])
-        likely = _normalised([by_relation.fit(one * hidden + beside)[0] for one in _RATES])
+        before, own = rate, rate * hidden[relation] + of_relation[relation]
+        left = lacked * (1.0 - of_head[head] / np.maximum(own + of_head[head], 1e-300))
+        by_relation = _PlaceGroups.of(relation, left, relations, _FALLING_OF_RELATIONS)
+        likely = _normalised([by_relation.fit(one * hidden * size)[0] for one in _RATES])
         rate = float(likely @ _RATES)
-        of_relation = by_relation.reasons(rate * hidden + beside)
-        of_head = by_head.reasons(by_head.total(rate * places.emptied + of_relation[relation]))
+        of_relation = by_relation.reasons(rate * hidden * size)
+        of_head = by_head.reasons(by_head.total(rate * emptied + of_relation[relation]))
         if abs(rate - before) < 1e-3 * rate:
             break
-    return Oversights(rate, hidden / np.maximum(by_relation.size, 1.0), of_relation, of_head)
+    return Oversights(rate, hidden, of_relation, of_head)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +180,7 @@ class _PlaceGroups:
     @classmethod
     def of(cls, group: Ids, lacked: Floats, groups: int, falling: float) -> _PlaceGroups:
         size = np.bincount(group, minlength=groups).astype(np.float64)
-        return cls(group, size, np.bincount(group, lacked, groups).astype(np.int64), falling)
+        return cls(group, size, np.rint(np.bincount(group, lacked, groups)).astype(np.int64), falling)
 
     def total(self, values: Floats) -> Floats:
         """(groups,) sums of (m,) values."""

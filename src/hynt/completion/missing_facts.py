@@ -170,7 +170,7 @@ def _fitted_confidence(predictor: Predictor, peers: Peers, options: ProposalOpti
     emptied = ProposedFacts.none()
     for batch in questions.batches():
         emptied = emptied.joined(answers.proposals(batch)[0])
-    places = peers.expected(share, len(hidden) / len(peers.facts))
+    places = peers.expected(share, kept)
     told = confirmed(emptied, graph, (VALID,))
     return fit_confidence(places, _answered(emptied), *told, graph.vocabulary.relation_count)
 

@@ -220,17 +220,20 @@ class Peers:
         expects[kept.head[kept.relation == relation]] = False
         return self._chosen(expects & (count > 0), of_peers)
 
-    def expected(self, share: float, chance: float) -> ExpectedPlaces:
-        """Every head and relation that at least this share of its peers has, where each fact is hidden by a chance."""
-        heads, relations, facts = [], [], []
+    def expected(self, share: float, kept: FactTable) -> ExpectedPlaces:
+        """Every head and relation that at least this share of its peers has; `kept` are facts without validation."""
+        heads, relations, facts, left = [], [], [], []
         for relation in self.relations().tolist():
             count, _, expects = self._standing(relation, share)
             heads.append(np.flatnonzero(expects).astype(np.int32))
             relations.append(np.full(len(heads[-1]), relation, dtype=np.int32))
             facts.append(count[heads[-1]])
-        count = np.concatenate(facts)
-        emptied = np.where(count > 0, chance**count, 0.0)
-        return ExpectedPlaces(np.concatenate(heads), np.concatenate(relations), count, emptied)
+            own = np.bincount(kept.head[kept.relation == relation], minlength=self.entity_count)
+            left.append(own[heads[-1]])
+        chance = 1.0 - len(kept) / len(self.facts)
+        return ExpectedPlaces(
+            np.concatenate(heads), np.concatenate(relations), np.concatenate(facts), np.concatenate(left), chance
+        )
 
     def _standing(self, relation: int, share: float) -> tuple[Ids, NDArray[np.float64], NDArray[np.bool_]]:
         """(entities,) how many facts with the relation each has, which share of its peers has any, and whether that is
