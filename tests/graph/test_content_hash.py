@@ -58,7 +58,7 @@ def test_fingerprints_are_the_same_in_every_version():
 
 def test_repeats_marks_all_but_the_first_of_each_group():
     hashes = np.array([[1, 2], [3, 4], [1, 2], [1, 2], [1, 5]], dtype=np.uint64)
-    assert repeats(np.array([0, 0, 0, 1, 0], dtype=np.int8), hashes).tolist() == [False, False, True, False, False]
+    assert repeats(hashes, np.array([0, 0, 0, 1, 0], dtype=np.int8)).tolist() == [False, False, True, False, False]
 
 
 lanes = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12).map(

@@ -23,7 +23,17 @@ from hynt.graph.fact import Fact
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest
 from hynt.graph.outlier_rules import OutlierFilter, OutlierRules
-from hynt.graph.splitting import ADDED, SPLITS, AcrossSplits, SplitRule, bring_into_train, draw, find_leakage
+from hynt.graph.splitting import (
+    ADDED,
+    SPLITS,
+    AcrossSplits,
+    SplitRule,
+    bring_into_train,
+    draw,
+    find_leakage,
+    names_used,
+    with_rows,
+)
 from hynt.graph.vocabulary import Entity, Flags, Relation, Vocabulary
 from hynt.names import plural
 
@@ -55,10 +65,9 @@ class Assembly:
 
     def tables(self, split: str) -> Iterator[FactTable]:
         """The facts of a split in chunks, with the final ids."""
-        wanted, start = self._kept & (self._split == SPLITS.index(split)), 0
-        for chunk in self._chunks:
-            table = chunk.where(wanted[start : start + len(chunk)])
-            start += len(chunk)
+        wanted = self._kept & (self._split == SPLITS.index(split))
+        for rows, chunk in with_rows(self._chunks):
+            table = chunk.where(wanted[rows])
             if len(table):
                 yield table.renumbered(self._entity_ids, self._relation_ids, self.vocabulary.relation_is_number)
 
@@ -123,7 +132,7 @@ class Assembler:
         remake = self.policy.split is not None or not given
         rule = self.policy.split or SplitRule()
         hashes, groups = self._hashes(fingerprints, rule.group_by if remake else ())
-        twice = repeats(np.zeros_like(split) if remake else split, hashes) & kept
+        twice = repeats(hashes, None if remake else split) & kept
         kept &= ~twice
         report["duplicates"] = int(twice.sum())
         progress("splitting")
@@ -143,30 +152,25 @@ class Assembler:
         """(n, 2) of each fact and (n, 2) of the group it is split with; the same array without grouping."""
         hashes = np.empty((self.store.fact_count, 2), dtype=np.uint64)
         groups = np.empty_like(hashes) if group_by else hashes
-        start = 0
-        for chunk in self.store:
-            rows = slice(start, start + len(chunk))
+        for rows, chunk in with_rows(self.store):
             hashes[rows] = fingerprints.facts(chunk)
             if group_by:
                 groups[rows] = fingerprints.parts(chunk, group_by)
-            start += len(chunk)
         return hashes, groups
 
     def _drop_outliers(self, rules: OutlierRules, relations: tuple[Relation, ...], kept: Flags) -> dict[str, Any]:
         """Take facts that break a rule out of `kept`; what went, by rule."""
         labels = ((entity.name, entity.label) for entity in self.details.values())
         outliers = OutlierFilter(rules, relations, self.encoder.entity_ids, labels)
-        start = 0
-        for chunk in self.store:
-            kept[start : start + len(chunk)][outliers.breaking(chunk)] = False
-            start += len(chunk)
+        for rows, chunk in with_rows(self.store):
+            kept[rows][outliers.breaking(chunk)] = False
         return outliers.to_mapping()
 
     def _hold_out(self, added: Flags, split: NDArray[np.int8], kept: Flags, hashes: Hashes) -> dict[str, int]:
         """Take added facts that valid or test asks for out of `kept`: they would give the answers away."""
         rows = np.flatnonzero(kept & (added | (split > 0)))
         rows = rows[np.argsort(added[rows], kind="stable")]
-        held_out = rows[repeats(np.zeros(len(rows), dtype=np.int8), hashes[rows]) & added[rows]]
+        held_out = rows[repeats(hashes[rows]) & added[rows]]
         kept[held_out] = False
         return {"facts": int((kept & added).sum()), "held_out": len(held_out)}
 
@@ -177,7 +181,7 @@ class Assembler:
         for first, second in ((0, 1), (0, 2), (1, 2)):
             rows = np.flatnonzero(kept & ((split == first) | (split == second)))
             rows = rows[np.argsort(split[rows], kind="stable")]
-            twin = repeats(np.zeros(len(rows), dtype=np.int8), hashes[rows])
+            twin = repeats(hashes[rows])
             counts[f"{SPLITS[first]}_and_{SPLITS[second]}"] = int(twin.sum())
             later_twin[rows[twin]] = True
         if self.policy.across_splits == "error" and later_twin.any():
@@ -201,27 +205,17 @@ class Assembler:
         """Give final ids to the names that are still used, and count those that train lacks."""
         if not kept.any():
             raise DataError("no fact is left: every one was removed.", advice="Loosen the rules that remove facts.")
-        entities_of = np.zeros((len(SPLITS), len(entities)), dtype=np.bool_)  # by split, whether a name is used there
-        relations_of = np.zeros((len(SPLITS), len(relations)), dtype=np.bool_)
+        used = np.zeros((len(SPLITS), len(entities) + len(relations)), dtype=np.bool_)  # by split, who is named there
         is_number = np.array([relation.kind == "number" for relation in relations], dtype=np.bool_)
-        start = 0
-        for chunk in self.store:
-            rows = slice(start, start + len(chunk))
-            start += len(chunk)
-            owner = chunk.qualifier_owner()
-            tails, values = ~is_number[chunk.relation], ~is_number[chunk.qualifier_relation]
-            for index in range(len(SPLITS)):
-                here = kept[rows] & (split[rows] == index)
-                there = here[owner]
-                relations_of[index, chunk.relation[here]] = True
-                relations_of[index, chunk.qualifier_relation[there]] = True
-                entities_of[index, chunk.head[here]] = True
-                entities_of[index, chunk.tail_entity[here & tails]] = True
-                entities_of[index, chunk.qualifier_entity[there & values]] = True
-        used_entities, used_relations = np.any(entities_of, axis=0), np.any(relations_of, axis=0)
+        for rows, chunk in with_rows(self.store):
+            owner, names = names_used(chunk, len(entities), is_number)
+            counts = kept[rows][owner]
+            used[split[rows][owner][counts], names[counts]] = True
+        of_entities, of_relations = used[:, : len(entities)], used[:, len(entities) :]
+        used_entities, used_relations = of_entities.any(axis=0), of_relations.any(axis=0)
         report["missing_from_train"] = {
-            "entities": int((used_entities & ~entities_of[0]).sum()),
-            "relations": int((used_relations & ~relations_of[0]).sum()),
+            "entities": int((used_entities & ~of_entities[0]).sum()),
+            "relations": int((used_relations & ~of_relations[0]).sum()),
         }
         report["unused_entities"] = int((~used_entities).sum())
         report["unused_relations"] = int((~used_relations).sum())
@@ -246,7 +240,7 @@ def with_new_splits(graph: KnowledgeGraph, rule: SplitRule) -> KnowledgeGraph:
     vocabulary, table = graph.vocabulary, concatenate(list(graph.splits.values()))
     is_number = vocabulary.relation_is_number
     prints = vocabulary.fingerprints
-    table = table.where(~repeats(np.zeros(len(table), dtype=np.int8), prints.facts(table)))
+    table = table.where(~repeats(prints.facts(table)))
     groups = prints.parts(table, rule.group_by) if rule.group_by else prints.facts(table)
     counts = (vocabulary.entity_count, vocabulary.relation_count)
     split, moved = bring_into_train(draw(rule, groups), groups, lambda: iter([table]), *counts, is_number)

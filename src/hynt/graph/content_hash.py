@@ -96,13 +96,19 @@ class Fingerprints:
         """(n, 2) sum over each fact's qualifiers: a sum has no order, and counts repeated ones."""
         values = self._values(table.qualifier_relation, table.qualifier_entity, table.qualifier_number)
         pairs = mixed(mixed(self._relations[table.qualifier_relation]) ^ values)
-        running = np.zeros((len(pairs) + 1, 2), dtype=np.uint64)
-        np.cumsum(pairs, axis=0, out=running[1:])  # wraps around, and so does the difference
-        return running[table.offsets[1:]] - running[table.offsets[:-1]]
+        return _summed(pairs, table.offsets)
 
 
-def repeats(group: NDArray[np.int8], hashes: Hashes) -> NDArray[np.bool_]:
-    """(n,) true where an earlier row has the same group and hash."""
+def _summed(pairs: Hashes, offsets: NDArray[np.int64]) -> Hashes:
+    """(n, 2) the sum of each fact's qualifiers (m, 2)."""
+    running = np.zeros((len(pairs) + 1, 2), dtype=np.uint64)
+    np.cumsum(pairs, axis=0, out=running[1:])  # wraps around, and so does the difference
+    return running[offsets[1:]] - running[offsets[:-1]]
+
+
+def repeats(hashes: Hashes, group: NDArray[np.int8] | None = None) -> NDArray[np.bool_]:
+    """(n,) true where an earlier row has the same hash, and is of the same group, where there are any."""
+    group = np.zeros(len(hashes), dtype=np.int8) if group is None else group
     order = np.lexsort((hashes[:, 1], hashes[:, 0], group))  # stable: the first of equals stays first
     found = np.empty(len(order), dtype=np.bool_)
     found[order] = ~begins(group[order], *hashes[order].T)
@@ -142,9 +148,7 @@ def question_keys(table: FactTable, relation_is_number: NDArray[np.bool_]) -> Ha
     value = _values(table.qualifier_relation, table.qualifier_entity, table.qualifier_number, relation_is_number)
 
     pair = _pair(qualifier, value)
-    running = np.zeros((len(pair) + 1, 2), dtype=np.uint64)
-    np.cumsum(pair, axis=0, out=running[1:])  # wraps around, and so does the difference
-    pairs = running[table.offsets[1:]] - running[table.offsets[:-1]]
+    pairs = _summed(pair, table.offsets)
 
     starts = component_starts(table)
     keys = np.empty((int(starts[-1]), 2), dtype=np.uint64)

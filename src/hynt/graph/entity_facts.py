@@ -155,8 +155,7 @@ def _in_time(group: NDArray[np.int64], table: FactTable, vocabulary: Vocabulary)
     splits that the facts are in say nothing to a reader. Entities among the qualifiers tell series apart. The time is a
     qualifier's date, or where a fact has none, a qualifier's number: not every graph has marked its dates.
     """
-    is_date = np.array([relation.unit == DATE_UNIT for relation in vocabulary.relations], dtype=np.bool_)
-    owner, relation = table.qualifier_owner(), table.qualifier_relation
+    is_date, owner, relation = vocabulary.relation_is_date, table.qualifier_owner(), table.qualifier_relation
     named = ~vocabulary.relation_is_number[relation]
     when, has_date = np.full(len(table), -np.inf), np.zeros(len(table), dtype=np.bool_)
     has_date[owner[is_date[relation]]] = True
@@ -251,7 +250,6 @@ class EntityGroups:
         self.graph, self.table = graph, table
         self._sentences = Sentences(graph)
         self._usages: dict[str, tuple[Ids, Ids]] = {}  # by type
-        self._is_date = np.array([one.unit == DATE_UNIT for one in graph.relations], dtype=np.bool_)
 
     def groups(self, entity: int, rows: Ids, places: NDArray[np.int8], words: str = "") -> list[FactGroup]:
         """(facts,) rows of the table and where the entity stands in each, as groups: those of heads first, and of one
@@ -325,7 +323,7 @@ class EntityGroups:
         """(facts,) the latest date among the qualifiers of each; least where there is none."""
         found = np.full(len(rows), -np.inf)
         owner, slot = spread(self.table.offsets[:-1][rows], self.table.qualifier_counts()[rows])
-        dated = self._is_date[self.table.qualifier_relation[slot]]
+        dated = self.graph.vocabulary.relation_is_date[self.table.qualifier_relation[slot]]
         np.maximum.at(found, owner[dated], self.table.qualifier_number[slot[dated]])
         return found
 

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.graph.content_hash import Hashes, question_keys
-from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import (
     ENTITY_KIND,
     HEAD,
@@ -33,7 +32,7 @@ from hynt.graph.fact_table import (
     qualifier_of,
 )
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.vocabulary import Flags, Floats, Ids, begins, offsets_of, spread
+from hynt.graph.vocabulary import Floats, Ids, begins, offsets_of, spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +212,7 @@ class StoredFacts:
                 answer = np.full(len(rows), float(named)) if blank else answer
             fits &= np.bincount(owner[here], minlength=len(rows)) > 0
         when = np.full(len(rows), -np.inf)
-        dated = self._is_date[table.qualifier_relation[slot]]
+        dated = self.graph.vocabulary.relation_is_date[table.qualifier_relation[slot]]
         np.maximum.at(when, owner[dated], table.qualifier_number[slot[dated]])
         chosen = np.flatnonzero(fits)
         columns = (rows[chosen], answer[chosen], size[chosen] - len(own), when[chosen])
@@ -240,10 +239,6 @@ class StoredFacts:
             )
             for split, table in self.graph.splits.items()
         }
-
-    @cached_property
-    def _is_date(self) -> Flags:
-        return np.array([relation.unit == DATE_UNIT for relation in self.graph.relations], dtype=np.bool_)
 
 
 def _narrowed(order: Ids, *sought: tuple[np.ndarray, float]) -> Ids:

@@ -406,8 +406,7 @@ class PossibleNumbers:
         found = cls(*(np.zeros(vocabulary.relation_count, dtype=np.bool_) for _ in range(3)))
         numbers = sorted_numbers(concatenate(list(tables)), vocabulary.relation_is_number)
         if len(numbers.value):
-            is_date = np.array([vocabulary.relations[one].unit == DATE_UNIT for one in numbers.present.tolist()])
-            enough = (numbers.size >= FEWEST_TO_JUDGE) & ~is_date
+            enough = (numbers.size >= FEWEST_TO_JUDGE) & ~vocabulary.relation_is_date[numbers.present]
             units = np.array([vocabulary.relations[one].unit for one in numbers.present.tolist()], dtype=np.object_)
             in_percent, counts = units == "percent", units == ""
             greatest = numbers.value[numbers.start + numbers.size - 1]

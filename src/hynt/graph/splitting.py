@@ -93,12 +93,12 @@ def bring_into_train(
     if kept is not None:
         in_train, outside_train = in_train & kept, outside_train & kept
     present = np.zeros(entity_count + relation_count, dtype=np.bool_)
-    for rows, chunk in _with_rows(chunks()):
-        present[_names_used(chunk.where(in_train[rows]), entity_count, relation_is_number)[1]] = True
+    for rows, chunk in with_rows(chunks()):
+        present[names_used(chunk.where(in_train[rows]), entity_count, relation_is_number)[1]] = True
     best = np.full(entity_count + relation_count, np.iinfo(np.uint64).max, dtype=np.uint64)
-    for rows, chunk in _with_rows(chunks()):
+    for rows, chunk in with_rows(chunks()):
         outside = np.flatnonzero(outside_train[rows])
-        owners, names = _names_used(chunk.take(outside), entity_count, relation_is_number)
+        owners, names = names_used(chunk.take(outside), entity_count, relation_is_number)
         wanted = ~present[names]
         np.minimum.at(best, names[wanted], groups[rows][outside][owners[wanted], 0])
     chosen = np.unique(best[~present])
@@ -114,20 +114,21 @@ def missing_from_train(
     for part in (tables[:1], tables[1:]):
         seen = np.zeros(entity_count + relation_count, dtype=np.bool_)
         for table in part:
-            seen[_names_used(table, entity_count, relation_is_number)[1]] = True
+            seen[names_used(table, entity_count, relation_is_number)[1]] = True
         used.append(seen)
     lacking = used[1] & ~used[0]
     return int(lacking[:entity_count].sum()), int(lacking[entity_count:].sum())
 
 
-def _with_rows(chunks: Iterator[FactTable]) -> Iterator[tuple[slice, FactTable]]:
+def with_rows(chunks: Iterable[FactTable]) -> Iterator[tuple[slice, FactTable]]:
+    """Tables one after the other, each with its rows among all."""
     start = 0
     for chunk in chunks:
         yield slice(start, start + len(chunk)), chunk
         start += len(chunk)
 
 
-def _names_used(
+def names_used(
     table: FactTable, entity_count: int, relation_is_number: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """For every use of an entity or relation: the row that uses it, and its id (relations after the entities)."""

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from hynt.graph.changes import seen_triplets
 from hynt.graph.content_hash import repeats
-from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import NumberSummary, suited_to_logarithms, summarise_numbers, tried_on_both
@@ -167,14 +166,9 @@ def facts_across_splits(graph: KnowledgeGraph) -> dict[str, int]:
     hashes = {}
     for split, table in graph.splits.items():
         found = graph.vocabulary.fingerprints.facts(table)
-        hashes[split] = found[~repeats(np.zeros(len(found), dtype=np.int8), found)]
+        hashes[split] = found[~repeats(found)]
     return {
-        f"{first}_and_{second}": int(
-            repeats(
-                np.zeros(len(hashes[first]) + len(hashes[second]), dtype=np.int8),
-                np.concatenate([hashes[first], hashes[second]]),
-            ).sum()
-        )
+        f"{first}_and_{second}": int(repeats(np.concatenate([hashes[first], hashes[second]])).sum())
         for first, second in combinations(graph.splits, 2)
     }
 
@@ -222,7 +216,7 @@ def values_over_time(graph: KnowledgeGraph, split: str) -> Ids:
     number beside its date, such as an isotope's mass number, is of no time.
     """
     table, is_number = graph.split(split), graph.vocabulary.relation_is_number
-    is_date = np.array([relation.unit == DATE_UNIT for relation in graph.relations], dtype=np.bool_)
+    is_date = graph.vocabulary.relation_is_date
     owner, count = table.qualifier_owner(), len(table)
     numbers, dates = (
         np.bincount(owner[kind[table.qualifier_relation]], minlength=count) for kind in (is_number, is_date)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hynt.errors import DataError
+from hynt.graph.fact import DATE_UNIT
 
 if TYPE_CHECKING:
     from hynt.graph.content_hash import Fingerprints
@@ -102,6 +103,11 @@ class Vocabulary:
     def relation_is_number(self) -> NDArray[np.bool_]:
         """(relations,) true where a relation's values are numbers."""
         return np.array([relation.kind == "number" for relation in self.relations], dtype=np.bool_)
+
+    @cached_property
+    def relation_is_date(self) -> NDArray[np.bool_]:
+        """(relations,) true where they are dates."""
+        return np.array([relation.unit == DATE_UNIT for relation in self.relations], dtype=np.bool_)
 
     @cached_property
     def fingerprints(self) -> Fingerprints:
