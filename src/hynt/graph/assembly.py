@@ -208,11 +208,11 @@ class Assembler:
         used = np.zeros((len(SPLITS), len(entities) + len(relations)), dtype=np.bool_)  # by split, who is named there
         is_number = np.array([relation.kind == "number" for relation in relations], dtype=np.bool_)
         for rows, chunk in with_rows(self.store):
-            owner, names = names_used(chunk, len(entities), is_number)
+            owner, named = names_used(chunk, len(entities), is_number)
             counts = kept[rows][owner]
-            used[split[rows][owner][counts], names[counts]] = True
+            used[split[rows][owner][counts], named[counts]] = True
         of_entities, of_relations = used[:, : len(entities)], used[:, len(entities) :]
-        used_entities, used_relations = of_entities.any(axis=0), of_relations.any(axis=0)
+        used_entities, used_relations = np.any(of_entities, axis=0), np.any(of_relations, axis=0)
         report["missing_from_train"] = {
             "entities": int((used_entities & ~of_entities[0]).sum()),
             "relations": int((used_relations & ~of_relations[0]).sum()),
