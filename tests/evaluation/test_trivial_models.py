@@ -36,6 +36,7 @@ from tests.evaluation.benchmark_graphs import read_benchmark
 from tests.oracle.plain_facts import table_of
 
 KNOWS, HEIGHT, SINCE = 0, 1, 2
+LIKES = 1  # where there are no numbers
 VOCABULARY = Vocabulary(
     tuple("abcdef"), (Relation("knows", "entity"), Relation("height", "number"), Relation("since", "number"))
 )
@@ -269,10 +270,11 @@ def test_shared_facts_equal_rules_by_hand(times):
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_two_steps_equal_paths_by_hand(times):
-    facts = [(0, KNOWS, 1, []), (1, KNOWS, 2, []), (0, KNOWS, 2, []), (3, KNOWS, 4, []), (4, KNOWS, 5, [])]
-    table = table_of(facts * times)
-    train = FactTensors.from_table(table, VOCABULARY, NumberScaling.fit([table], VOCABULARY))
+@pytest.mark.parametrize("onwards", [KNOWS, LIKES])
+def test_two_steps_equal_paths_by_hand(times, onwards):
+    facts = [(0, KNOWS, 1, []), (1, onwards, 2, []), (0, KNOWS, 2, []), (3, KNOWS, 4, []), (4, onwards, 5, [])]
+    table, vocabulary = table_of(facts * times), Vocabulary(tuple("abcdef"), (Relation("knows", "entity"), Relation("likes", "entity")))
+    train = FactTensors.from_table(table, vocabulary, NumberScaling.fit([table], vocabulary))
     steps = {(head, (relation, "tail"), tail) for head, relation, tail, _ in facts}
     steps |= {(tail, (relation, "head"), head) for head, (relation, _), tail in steps}
     paths = [
@@ -290,7 +292,7 @@ def test_two_steps_equal_paths_by_hand(times):
     model = TwoSteps.build(train.sizes, train, TrivialSettings())
     found = model.score(model.read(asked(train, [3], [2])), Entities())[0]
     assert found.tolist() == pytest.approx([math.log1p(score / 1e-3) / math.log(1e3) for score in expected])
-    assert found.argmax() == 5  # as a knows c, whom b knows
+    assert found.argmax() == 5  # as a knows c, whom b knows or likes
 
 
 @pytest.mark.parametrize("kind", [SharedFacts, TwoSteps])

@@ -106,6 +106,8 @@ def _softmax_fit(asked: Asked, prior: Tensor, usable: Tensor, strength: float) -
         weighed = (features * chance.unsqueeze(2)).flatten(0, 1)
         square = weighed.t() @ features.flatten(0, 1) - mean.t() @ mean
         step = torch.linalg.solve(square + pull, gradient)
+        if gradient @ step < SMALLEST_GAIN:
+            break
         size = 1.0
         while size > SMALLEST_STEP and not (after := loss(weights - size * step)) < before:
             size /= 2
@@ -116,6 +118,8 @@ def _softmax_fit(asked: Asked, prior: Tensor, usable: Tensor, strength: float) -
 
 
 NEWTON_STEPS, SMALLEST_STEP = 20, 1e-3
+SMALLEST_GAIN = 1e-6
+"""Of the answers' log-likelihood, all questions together: a step that promises less, twice, is not tried."""
 
 
 def _reciprocal(asked: Asked, weights: Tensor) -> Tensor:

@@ -118,7 +118,7 @@ def _asked(
         always = torch.ones_like(question.relation, dtype=torch.bool)
         answered = torch.stack([always if (one := read.answered()) is None else one for read in question.members], 1)
         at = tiling.question[tile.places][: tile.real]
-        found.append((at, features[: tile.real, :, able], present[: tile.real], answered[: tile.real, able]))
+        found.append((at, features[: tile.real], present[: tile.real], answered[: tile.real, able]))
 
     read_each_tile(model, evaluator.facts, tiling, parts.row, parts.position, work)
     order = torch.from_numpy(np.argsort(np.concatenate([one[0] for one in found]), kind="stable"))
@@ -172,10 +172,8 @@ Gather = Callable[[Combination, CombinedQuestion, Tile, Sequence[bool]], tuple[T
 def _number_features(
     model: Combination, question: CombinedQuestion, tile: Tile, able: Sequence[bool]
 ) -> tuple[Tensor, Tensor]:
-    found = torch.zeros(tile.layout.rows, 1, len(able), device=question.relation.device)
-    for index, numbers in model.each(question, ScaledNumber(), able):
-        found[:, 0, index] = numbers
-    return found, torch.ones_like(found[..., 0], dtype=torch.bool)
+    found = torch.stack([one.float() for _, one in model.each(question, ScaledNumber(), able)], 1).unsqueeze(1)
+    return found, torch.ones(tile.layout.rows, 1, dtype=torch.bool, device=found.device)
 
 
 def _rank_features(
@@ -198,9 +196,8 @@ def _rank_features(
         at, rows = tile.places, tile.layout.rows
         drawn = torch.from_numpy(chance.integers(count, size=(rows, AT_RANDOM))).to(device)
         keep = torch.zeros(rows, count, dtype=torch.bool, device=device).scatter_(1, drawn, True)
-        scores = torch.zeros(rows, count, len(able), device=device)
-        for member, one in model.each(question, candidates, able):
-            scores[..., member] = one
+        scores = [one.float() for _, one in model.each(question, candidates, able)]
+        for one in scores:
             keep.scatter_(1, one.topk(min(HIGHEST, count), dim=1).indices, True)
         slots = KnownSlots(answers, starts[at], counts[at].cumsum(0), int(known[at].sum()))
         for row, candidate in slots.pieces():
@@ -210,7 +207,7 @@ def _rank_features(
         present, ids = keep.to(torch.uint8).topk(width, dim=1)
         ids = torch.cat([target[at].unsqueeze(1), ids], dim=1)
         present = torch.cat([torch.ones_like(present[:, :1]), present], dim=1).bool()
-        return scores.gather(1, ids.unsqueeze(2).expand(-1, -1, len(able))), present
+        return torch.stack([one.gather(1, ids) for one in scores], dim=2), present
 
     return gather
 

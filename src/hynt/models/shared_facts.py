@@ -136,9 +136,10 @@ class TwoSteps(_Rules):
         of, at = stretched(torch.searchsorted(edge, ends), torch.searchsorted(edge, ends, right=True))
         rule, times = _counted(path[of] * sides + by[order][at])
         paths, walked = _counted(path)
-        share = times / (walked[torch.searchsorted(paths, rule // sides)] + DOUBT)
-        share = share.float().square()
-        return cls(sizes, offsets=offsets, other=other, by=by, near=torch.tensor(near), rule=rule, share=share)
+        path, joined_by = rule // sides, rule % sides
+        share = (times / (walked[torch.searchsorted(paths, path)] + DOUBT)).float().square()
+        rule, order = ((path // sides * sides + joined_by) * sides + path % sides).sort()
+        return cls(sizes, offsets=offsets, other=other, by=by, near=torch.tensor(near), rule=rule, share=share[order])
 
     def _applied(self, question: TraitQuestion, start: int, end: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Along all steps from the known entities, and all steps on from there."""
@@ -146,16 +147,20 @@ class TwoSteps(_Rules):
             return
         row, slot = listed(self.offsets, question.known)
         sides, middle = 2 * (self.sizes.relations + 1), self.other[slot]
+        rules, begins = torch.unique(self.by[slot] * sides + question.side[row], return_inverse=True)
+        first, last = (torch.searchsorted(self.rule, (rules + more) * sides) for more in (0, 1))
         low, high = self.offsets[middle], self.offsets[middle + 1]
-        high = torch.where(high - low <= self.near, high, low)
+        high = torch.where((high - low <= self.near) & (first < last)[begins], high, low)
+        # Of what a question's steps begin with, a row of shares by how they go on: no rule is looked for per step.
+        of, at = stretched(first, last)
+        shares = self.share.new_zeros(len(rules), sides)
+        shares[of, self.rule[at] % sides] = self.share[at]
         for part in _parts((high - low).cumsum(0)):
             of, at = stretched(low[part], high[part])
             entity, rows = self.other[at], row[part][of]
-            wanted = (self.by[slot[part][of]] * sides + self.by[at]) * sides + question.side[rows]
-            place = torch.searchsorted(self.rule, wanted).clamp(max=len(self.rule) - 1)
-            away = (entity != question.known[rows]) & (entity >= start) & (entity < end)
-            holds = away & (self.rule[place] == wanted)
-            yield rows[holds], entity[holds], self.share[place[holds]]
+            share = shares[begins[part][of], self.by[at]]
+            holds = (share > 0) & (entity != question.known[rows]) & (entity >= start) & (entity < end)
+            yield rows[holds], entity[holds], share[holds]
 
 
 def _parts(ends: Tensor) -> list[slice]:
