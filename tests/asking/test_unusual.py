@@ -52,6 +52,17 @@ def test_ranked_answers_say_it_too_and_other_questions_do_not(predictor):
     assert predictor.predict("p0", "height", "?").missing == ()
 
 
+def test_a_relation_asked_for_without_what_its_facts_always_say(predictor):
+    found = predictor.predict("p3", "?", "p10")
+    assert [one.text for one in found.stored] == ["spouse"]
+    assert [(one.name, one.offered) for one in found.missing] == [("date", "1993-06"), ("place", "Springfield")]
+    assert found.notes[0] == (
+        "probabilities may be off: all 36 training facts of spouse say date and place, and the question does not; "
+        "ask with date=1993-06, place=Springfield"
+    )
+    assert predictor.predict("p3", "?", "p10", [("date", "1993-06"), ("place", "t0")]).missing == ()
+
+
 def test_what_is_lacking_is_told_in_one_sentence():
     when, where = MissingQualifier("p1", "when", 0.97, 200, ""), MissingQualifier("p2", "where", 1.0, 200, "Rome")
     rest = "training facts of this relation say"

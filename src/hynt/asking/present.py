@@ -34,8 +34,10 @@ from hynt.graph.fact import DATE_UNIT, Number, Value
 from hynt.graph.fact_table import (
     ENTITY_KIND,
     FIRST_QUALIFIER,
+    HEAD,
     KIND_NAMES,
     NUMBER_KIND,
+    RELATION,
     RELATION_KIND,
     TAIL,
     FactTable,
@@ -125,9 +127,9 @@ class AnswerBuilder:
             notes.append(f"{what}: {reason}")
         if not self.loaded.is_finished:
             notes.append(f"training is not finished; these are the weights of epoch {self.loaded.epoch}")
-        missing = self._missing(asked, stored)
+        missing, subject = self._missing(asked, stored)
         what = "there is no interval" if task == "number" else "probabilities may be off"
-        odd = (*_told_missing(missing), *self._unheard(asked), *self._beyond(asked))
+        odd = (*_told_missing(missing, subject), *self._unheard(asked), *self._beyond(asked))
         if fitted and not odd and any(isinstance(one, NumberAnswer) and one.interval is None for one in answers):
             odd = ("too few numbers were held out of training to check answers like this",)
         notes += [f"{what}: {told}" for told in odd]
@@ -147,9 +149,15 @@ class AnswerBuilder:
         kind = KIND_NAMES[asked.kind]
         return Answers(asked.text, asked.place, kind, answers, count, fitted, tuple(notes), missing=missing)
 
-    def _missing(self, asked: AskedFact, stored: Sequence[HeldAnswer]) -> tuple[MissingQualifier, ...]:
+    def _missing(self, asked: AskedFact, stored: Sequence[HeldAnswer]) -> tuple[tuple[MissingQualifier, ...], str]:
+        """What the question lacks, and the relation that says so: of a question for it, the first that is stored."""
         graph, usual = self.loaded.graph, self.loaded.usual_qualifiers
-        lacking = usual.lacking(asked.table, 0, asked.position).tolist()
+        table, position, subject = asked.table.take(np.zeros(1, dtype=np.int64)), asked.position, "this relation"
+        if asked.kind == RELATION_KIND and position == RELATION and stored:
+            stored, relation = stored[:1], int(stored[0].answer)
+            table, position = replace(table, relation=np.array([relation], dtype=table.relation.dtype)), HEAD
+            subject = graph.relation_labels[relation]
+        lacking = usual.lacking(table, 0, position).tolist()
         facts = [fact for one in stored for fact in one.facts] if lacking else []
         learned = [fact for fact in facts if fact.split in self.loaded.known_splits]
         facts = (learned or facts)[:_LOOKED_AT]  # what training has is what errors were measured on
@@ -169,7 +177,7 @@ class AnswerBuilder:
                 text = format_quantity(value, named.unit) if named.kind == "number" else graph.entity_labels[int(value)]
             label = graph.relation_labels[index]
             found.append(MissingQualifier(named.name, label, float(usual.share[pair]), int(usual.facts[pair]), text))
-        return tuple(found)
+        return tuple(found), subject
 
     def _unheard(self, asked: AskedFact) -> Iterator[str]:
         """What the question says and no fact does, in words."""
@@ -205,7 +213,7 @@ def _commonest(values: Sequence[Value]) -> Value | None:
     return None if own else best
 
 
-def _told_missing(missing: Sequence[MissingQualifier]) -> Iterator[str]:
+def _told_missing(missing: Sequence[MissingQualifier], subject: str = "this relation") -> Iterator[str]:
     """What the question lacks, in one sentence."""
     if not missing:
         return
@@ -218,7 +226,7 @@ def _told_missing(missing: Sequence[MissingQualifier]) -> Iterator[str]:
     said = f"{', '.join(names)} and {last}" if names else last
     offered = ", ".join(f"{one.name}={one.offered}" for one in missing if one.offered)
     ask = f"; ask with {offered}" if offered else ""
-    yield f"{most} training facts of this relation say {said}, and the question does not{ask}"
+    yield f"{most} training facts of {subject} say {said}, and the question does not{ask}"
 
 
 def _alike(answers: tuple[Answer, ...]) -> str:
