@@ -187,7 +187,7 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumn
         )
     for role in roles[:-1]:
         name = names[found[role]]
-        if _asked(name, options):
+        if name in options.kinds:
             raise UsageError(
                 f"the column {name!r} holds heads or relations, which are never numbers.",
                 where="--numeric",
@@ -196,7 +196,7 @@ def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumn
     unit = next((index for index, name in enumerate(lowered) if name == UNIT and index not in found.values()), None)
     taken = {*found.values(), unit}
     columns = [_column(index, name, options) for index, name in enumerate(names) if index not in taken and name]
-    tail_kind = _asked(names[found["tail"]], options) or "entity"
+    tail_kind: ColumnKind = options.kinds.get(names[found["tail"]], "entity")
     head, between, tail = (NameColumn(found[role]) if role in found else None for role in ("head", "relation", "tail"))
     return FileColumns(
         len(names), tuple(columns), head, between, tail, tail_kind, None if unit is None else NameColumn(unit)
@@ -239,12 +239,8 @@ def _typed_column(index: int, name: str, options: ReadOptions) -> ValueColumn:
     if not found or known not in _NUMBER_TYPES | _DATE_TYPES | _TEXT_TYPES:
         return _column(index, name, options)
     kind: ColumnKind = "number" if known in _NUMBER_TYPES else "date" if known in _DATE_TYPES else "entity"
-    return ValueColumn(index, found[1], _asked(found[1], options) or kind, bool(found[3]))
+    return ValueColumn(index, found[1], options.kinds.get(found[1], kind), bool(found[3]))
 
 
 def _column(index: int, name: str, options: ReadOptions) -> ValueColumn:
-    return ValueColumn(index, name, _asked(name, options) or "entity")
-
-
-def _asked(name: str, options: ReadOptions) -> ColumnKind | None:
-    return "number" if name in options.numeric else "date" if name in options.dates else None
+    return ValueColumn(index, name, options.kinds.get(name, "entity"))

@@ -69,27 +69,20 @@ class _EdgeRows:
     """Turns rows into facts, by the layout that the header gave."""
 
     def __init__(self, layout: FileColumns, options: ReadOptions, report: ReadReport, array_delimiter: str) -> None:
-        self._layout = layout
-        self._report = report
+        self._layout, self._options, self._report = layout, options, report
         self._array_delimiter = array_delimiter
-        self._relation = options.relation_name
-        self._date_format, self._number_format = options.date_format, options.number_format
         self._separator = DELIMITERS.get(options.several_by, options.several_by) or ";"
         self._several = frozenset(options.several)
         self._heads: dict[str, int] = {}  # of a table with one row for each thing: the line it was first on
         self._recurring: dict[str, tuple[int, int]] = {}
-        self._wanted_head, self._labelled = options.head, bool(options.label)
         self._listed: dict[str, set[str]] = {}  # by column, some cells that seem to hold several values
         columns = layout.properties
         label = next(
             (one for name in LABEL_COLUMNS for one in columns if one.name == name and one.kind == "entity"), None
         )
         self._label = layout.label or (NameColumn(label.position) if label and layout.node else None)
-        self._kinds: dict[str, ColumnKind] = {}
-        self._kinds.update((name, "number") for name in options.numeric)
-        self._kinds.update((name, "date") for name in options.dates)
         names = {column.name for column in (*layout.properties, *layout.qualifiers)}
-        self._unused = {name for name in self._kinds if name not in names and layout.tail_kind == "entity"}
+        self._unused = {name for name in options.kinds if name not in names and layout.tail_kind == "entity"}
 
     def facts(self, record: CsvRecord) -> Iterator[Fact]:
         """The facts of a row, each counted as read and kept or rejected."""
@@ -120,7 +113,7 @@ class _EdgeRows:
             names = f"{len(self._recurring):,} names" if len(self._recurring) > 1 else "a name"
             stand = "stand" if len(self._recurring) > 1 else "stands"
             self._report.hints.append(
-                f"{names} of {self._wanted_head} {stand} in more than one row, such as {shortened(name)} in lines "
+                f"{names} of {self._options.head} {stand} in more than one row, such as {shortened(name)} in lines "
                 f"{first} and {second}: each becomes one entity with the facts of all its rows. If these are different "
                 "things, add a column of ids, and say --head ID --label NAME; if a column such as the year tells the "
                 "rows apart: --qualifier YEAR"
@@ -140,10 +133,10 @@ class _EdgeRows:
     def _edge(self, head: NameColumn, relation: NameColumn | None, tail: NameColumn, fields: list[str]) -> Fact:
         subject = _identity(fields, head, "head")
         self._name(subject, fields)
-        name = check_name(self._relation if relation is None else fields[relation.position], "relation")
+        name = check_name(self._options.relation_name if relation is None else fields[relation.position], "relation")
         kind = self._layout.tail_kind
-        if kind == "entity" and name in self._kinds:
-            kind = self._kinds[name]
+        if kind == "entity" and name in self._options.kinds:
+            kind = self._options.kinds[name]
             self._unused.discard(name)
         value = _identity(fields, tail, "tail") if kind == "entity" else self._read(fields[tail.position], kind)
         unit = fields[self._layout.unit.position].strip() if self._layout.unit else ""
@@ -189,7 +182,7 @@ class _EdgeRows:
             self._report.labels.setdefault(entity, check_name(label, "label"))
 
     def _read(self, text: str, kind: ColumnKind) -> Value:
-        return read_value(text, kind, self._date_format, self._number_format)
+        return read_value(text, kind, self._options)
 
     def _property(self, head: str, name: str, text: str, kind: ColumnKind, pairs: tuple[Qualifier, ...] = ()) -> Fact:
         try:
@@ -269,14 +262,14 @@ def _in_unit(value: Value, unit: str, relation: str) -> Value:
     return value._replace(unit=unit)
 
 
-def read_value(text: str, kind: ColumnKind, date_format: str = "", number_format: str = "") -> Value:
+def read_value(text: str, kind: ColumnKind, options: ReadOptions) -> Value:
     """A text as what its column holds."""
     if kind == "number":
-        return read_written_number(text, number_format)
+        return read_written_number(text, options.number_format)
     if kind == "date":
         # Neo4j writes zones as +0100 and [Europe/Berlin]; ISO 8601 as +01:00.
         written = _ZONE_HOURS.sub(r"\1:\2", _ZONE_NAME.sub("", text)) if _DAY_AND_TIME.match(text) else text
-        return read_written_date(written, date_format)._replace(literal=text)
+        return read_written_date(written, options.date_format)._replace(literal=text)
     return check_name(text, "value")
 
 

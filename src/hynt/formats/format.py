@@ -8,8 +8,9 @@ A reader is a generator of `Fact`. It counts every record into the report (`read
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -50,6 +51,12 @@ class ReadOptions:
     label_language: str = "en"  # rdf: rdfs:label in this language, or without one, names entities and relations
     max_line_bytes: int = LONGEST_LINE  # a longer line is an error, so memory stays bounded
     max_expansion: int = MOST_EXPANSION  # decompressed bytes per byte, beyond which a file is taken for a bomb
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Literal["number", "date"]]:
+        """What the user said that relations, or columns, hold."""
+        numbers: dict[str, Literal["number", "date"]] = dict.fromkeys(self.numeric, "number")
+        return numbers | dict.fromkeys(self.dates, "date")
 
 
 EVERYWHERE = frozenset(

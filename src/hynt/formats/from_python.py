@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.csv_edges import read_value
+from hynt.formats.format import ReadOptions
 from hynt.formats.values import as_description, check_finite, check_name, read_date
 from hynt.graph.fact import Fact, Number, Qualifier, Value, as_pairs, number
 from hynt.names import advice_on, check_options
@@ -365,7 +366,7 @@ def _reader(kind: ColumnType, asked: Literal["number", "date"] | None) -> Callab
         return _duration
     if kind == "truth":
         return lambda value: "true" if value else "false"
-    return lambda text: read_value(text, asked or "entity")
+    return lambda text: read_value(text, asked or "entity", ReadOptions())
 
 
 def _number(value: Any) -> Number:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.csv_columns import ColumnKind
 from hynt.formats.csv_edges import LABEL_COLUMNS, NODE_LABEL, read_value
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import decoded_json, kind_of, open_bytes, read_object, shown, text_lines
@@ -71,11 +70,8 @@ class _PropertyGraph:
     """Turns nodes and edges into facts, each counted as read and kept or rejected."""
 
     def __init__(self, options: ReadOptions, report: ReadReport) -> None:
-        self._report = report
+        self._options, self._report = options, report
         self._label = (options.label,) if options.label else LABEL_COLUMNS
-        self._date_format, self._number_format = options.date_format, options.number_format
-        self._kinds: dict[str, ColumnKind] = dict.fromkeys(options.numeric, "number")
-        self._kinds.update((name, "date") for name in options.dates)
 
     def document(self, record: Any) -> Iterator[Fact]:
         """Nodes and edges wherever a document keeps them; `report.line` counts them."""
@@ -163,7 +159,7 @@ class _PropertyGraph:
             return value
         if not isinstance(value, str) or not value:
             return None
-        return read_value(value, self._kinds.get(key, "entity"), self._date_format, self._number_format)
+        return read_value(value, self._options.kinds.get(key, "entity"), self._options)
 
 
 def _first(record: Mapping[str, Any], names: tuple[str, ...]) -> Any:

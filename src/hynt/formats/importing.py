@@ -390,12 +390,8 @@ class _Marked:
     """Facts with the values that the user declared numbers or dates, where the format itself cannot be told."""
 
     def __init__(self, chosen: Format, options: ReadOptions) -> None:
-        self._kinds: dict[str, Literal["number", "date"]] = {}
-        if "numeric" not in chosen.options:
-            self._kinds.update((name, "number") for name in options.numeric)
-            self._kinds.update((name, "date") for name in options.dates)
+        self._options, self._kinds = options, {} if "numeric" in chosen.options else options.kinds
         self.unused = dict.fromkeys(self._kinds)
-        self._date_format, self._number_format = options.date_format, options.number_format
 
     def __call__(self, fact: Fact) -> Fact:
         kinds = self._kinds
@@ -411,7 +407,7 @@ class _Marked:
         if kind is None:
             return value
         self.unused.pop(relation, None)
-        return read_value(value, kind, self._date_format, self._number_format) if isinstance(value, str) else value
+        return read_value(value, kind, self._options) if isinstance(value, str) else value
 
 
 def _refuse_foreign_options(chosen: Sequence[Format], options: ReadOptions) -> None:
