@@ -88,11 +88,18 @@ def test_qualifier_values_count_and_values_outside_are_not_clamped():
     np.testing.assert_allclose(scaling.scale(ids(HEIGHT, values), values), [0, 1, 2, -1])
 
 
-def test_a_constant_relation_has_width_one_and_an_unseen_one_passes_unchanged():
-    scaling = NumberScaling.fit([table(HEIGHT, [7.0, 7.0])], VOCABULARY)
-    values = np.array([7.0, 9.0])
-    np.testing.assert_array_equal(scaling.scale(ids(HEIGHT, values), values), [0, 2])
+@pytest.mark.parametrize("only", [8.0, -8.0, 0.25, 0.0])
+def test_a_constant_relation_is_as_wide_as_its_value_or_one_and_an_unseen_one_passes_unchanged(only):
+    scaling = NumberScaling.fit([table(HEIGHT, [only, only])], VOCABULARY)
+    values = np.array([only, only + 16])
+    np.testing.assert_array_equal(scaling.scale(ids(HEIGHT, values), values), [0, 16 / max(abs(only), 1)])
     np.testing.assert_array_equal(scaling.scale(ids(PEOPLE, values), values), values)
+
+
+def test_one_large_value_to_learn_from_makes_no_other_one_too_far():
+    train, test = table(PEOPLE, [1.26e17]), table(PEOPLE, [1.195e18])
+    scaling = NumberScaling.fit([train], VOCABULARY, checked=[test])
+    assert scaling.linear(ids(PEOPLE, np.zeros(1)), np.array([1.195e18])) == pytest.approx(8.484, abs=1e-3)
 
 
 def test_a_value_that_is_not_positive_is_refused_when_the_log_scale_is_chosen_even_if_only_the_test_split_has_it():

@@ -3,9 +3,10 @@
 A graph keeps numbers as they are; the scaling belongs to a run, because it depends on the splits it was fitted on.
 Values outside the fitted range are legal and are not clamped: they land outside [0, 1].
 
-A relation whose values in the fitted splits are all the same gets that value as offset and width 1; one that has no
-value there gets offset 0 and width 1, so its numbers pass unchanged. A relation may have a log scale besides:
-`scale` then works on logarithms, while `linear` always gives the plain min–max scale, on which errors are reported.
+A relation whose values in the fitted splits are all the same gets that value as offset and, as its unit may be
+anything, as width, if it is above 1; one that has no value there gets offset 0 and width 1, so its numbers pass
+unchanged. A relation may have a log scale besides: `scale` then works on logarithms, while `linear` always gives the
+plain min–max scale, on which errors are reported.
 """
 
 from __future__ import annotations
@@ -240,4 +241,5 @@ def _range(
     if not np.isfinite(width).all():
         name = vocabulary.relations[int(np.flatnonzero(~np.isfinite(width))[0])].name
         raise DataError(f"the values of {name!r} lie too far apart to scale.", advice="Correct its extreme values.")
-    return offset, np.where(width > 0, width, 1.0)
+    alone = np.maximum(np.abs(offset), 1.0) if is_log is None else 1.0
+    return offset, np.where(width > 0, width, alone)
