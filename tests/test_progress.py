@@ -45,6 +45,14 @@ def test_plain_lines_come_every_few_seconds(lines, clock):
     ]
 
 
+def test_one_is_told_of_as_one(lines, clock):
+    progress, said = lines
+    progress.update("trying", 1, unit="epochs", always=True)
+    progress.update("trying", 1, 2, "epochs", always=True)
+    progress.update("trying", 0, 1, "epochs", always=True)
+    assert said() == ["trying: 1 epoch", "trying: 1 of 2 epochs (50%)", "trying: 0 of 1 epoch (0%)"]
+
+
 def test_speed_and_time_left_are_of_the_stage_at_hand(lines, clock):
     progress, said = lines
     progress.update("checking", 1000, unit="questions", share=0.5)

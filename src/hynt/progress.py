@@ -116,7 +116,8 @@ class ShownProgress(Progress):
         if unit:
             percent = "" if share is None else f" ({share:.0%})"
             speed = [f"{pace:,.0f} {unit}/s"] if pace >= 1 else []
-            words = [f"{counted} {unit}{percent}", *speed, *words]
+            one = unit.removesuffix("s") if (total or done) == 1 and " " not in unit else unit
+            words = [f"{counted} {one}{percent}", *speed, *words]
         head = stage if unit else f"{stage} {counted}"
         last = [] if left is None else [f"about {duration(left)} left"]
         line = visible(f"{head}: {', '.join([*words, *last])}")

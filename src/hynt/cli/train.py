@@ -12,6 +12,7 @@ import typer
 from hynt.cli.options import GraphArgument, ScoringDevice, TrainingDevice, done_in_processes
 from hynt.cli.output import JsonFlag, deliver, note_to_person
 from hynt.errors import UsageError
+from hynt.names import plural
 from hynt.progress import duration
 from hynt.runs import LARGEST_SEED
 
@@ -154,15 +155,17 @@ def _print_estimate(found: Estimate, device: str, as_json: bool) -> None:
             f"activations {_megabytes(found.activations)}, facts {_megabytes(found.facts)}"
             + (f"; weighing statistics at the end {_megabytes(found.weighing)}" if found.weighing else "")
         )
-        steps = f"epochs of {found.steps_per_epoch} steps at {1000 * found.seconds_per_step:.1f} ms"
+        steps = f"of {plural(found.steps_per_epoch, 'step')} at {1000 * found.seconds_per_step:.1f} ms"
         if found.first_epochs < found.epochs:
             console.print(
-                f"time           about {duration(found.first_seconds)} on {device} for {found.first_epochs} {steps}; "
+                f"time           about {duration(found.first_seconds)} on {device} for "
+                f"{plural(found.first_epochs, 'epoch')} {steps}; "
                 f"then on while validation improves, to {duration(found.seconds)} at most; validation on top"
             )
         else:
             console.print(
-                f"time           about {duration(found.seconds)} on {device}: {found.epochs} {steps}; validation on top"
+                f"time           about {duration(found.seconds)} on {device}: {plural(found.epochs, 'epoch')} {steps}; "
+                "validation on top"
             )
 
     deliver(found.to_mapping(), as_json=as_json, save=None, text=text)
