@@ -36,7 +36,7 @@ INTERVALS = """## Probabilities and intervals
 Calibrated on valid, measured on test: `python -m benchmarks.interval_coverage RUN … --out FILE`. The error is the
 expected calibration error of first answers; the width is on the scale where a relation's training range is 1. Runs on
 `world` trained three and four minutes on one core, and were measured before relations had temperatures and radii of
-their own; those of `hynt-inductive` on the benchmarks have width 64 and trained on one H200. The last column is the
+their own; those of `hynt-inductive` on the benchmarks are of its presets, seed 0. The last column is the
 width that one radius per relation gives, as in 0.1.0; rows without it have such intervals. Raw:
 `raw/interval-coverage-*.json`.
 
@@ -101,7 +101,7 @@ smoothing and means are those of the papers. What differs, as far as it is known
 - **Relations of `gran`, `neuinfer`, `hinge`.** Three of four numbers in the test split never occur in training. As the
   masked node (GRAN) or as a row that training never moves, such a number hides the relation beside it. Read as the mean
   of all literals instead (`model.unseen=mean`, `raw/unseen-literals.json`), small models gain .088, .049 and .008 of
-  MRR, and `gran-paper` had .807 on validation after 20 of its 200 epochs. The rows above are from before that.
+  MRR, and GRAN .069 with 92 of its 200 epochs. The rows of `neuinfer` and `hinge` are from before that.
 - **Links of `nalp`, `tnalp`, `neuinfer`, `hinge`.** None finished the authors' schedule, and `hinge` had a quarter of
   the filters. `nalp` and `hinge` were still rising. HINGE's kernels are newer than its row.
 - **Links of `kbln` and `literale`.** The paper takes the best of 100 epochs, these rows the best of four or five.

@@ -282,7 +282,8 @@ def schedule_of(row: Row) -> str:
     parts = [f"{len(row.measured['searched'])} settings tried"] if "searched" in row.measured else []
     if planned := run.cost.get("planned_epochs"):
         last, best = run.cost["epochs"], run.cost["best"]["epoch"]
-        parts.insert(0, f"{last:,} of {planned:,} epochs")
+        by_patience = ", ended by its patience" if last < planned and not row.is_cut_short else ""
+        parts.insert(0, f"{last:,} of {planned:,} epochs{by_patience}")
         peak, end = run.cost["best"]["value"], run.curve[-1][2]
         parts.append("best at the end" if best == last else f"best at {best} ({number(peak, 3)}; end {number(end, 3)})")
     parts += [f"asked of {run.cost['test_facts']:,} test facts"] if "test_facts" in run.cost else []

@@ -23,6 +23,7 @@ HN, WD, WP, WK = (f"hynt-inductive-{name}" for name in ("hn-yg", "wd50k", "wikip
 OLD = "before numbers were read in the graph's unit: "
 FIVE, THREE, TWO = (f"{count} seeds, equal weights" for count in ("five", "three", "two"))
 FITTED = "seeds and statistics, weights fitted on validation"
+MIXED = f"five seeds, three without numbers in the graph's unit and {FITTED.removeprefix('seeds and ')}"
 LATE = "train and valid, relations by the weights of epoch 26"
 ABLATED, PLAIN = "hynt-inductive-ablations", "hynt-inductive-plain-numbers"
 SHARES = [f"{PLAIN}: HN-YG, all, share {share}" for share in (".85", ".35", ".15", ".05")]
@@ -48,6 +49,7 @@ TABLES = [
             "**`hynt-inductive`, one run": f"{HN}: {HN}",
             "its five runs, equal": f"{HN}: {FIVE}",
             "its five runs, fitted": f"{HN}: five {FITTED}",
+            "these and three": f"{HN}: {MIXED}",
             "the same without": f"{HN}: {OLD}{HN}",
             "`hynt`, the best": "hn-yg-link: link",
             "trivial": "baselines-hn-yg: HN-YG frequency",
@@ -164,7 +166,7 @@ LEAD: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "HN-YG number": (
         "NT NA",
-        {"hynt": "hn-yg-number-long: number", "one": f"{HN}: {HN}", "ensemble": f"{HN}: {FIVE}"}
+        {"hynt": "hn-yg-number-long: number", "one": f"{HN}: {HN}", "ensemble": f"{HN}: {MIXED}"}
         | {"trivial": "baselines-hn-yg: HN-YG neighbour-mean"},
     ),
     "WD50K link, train only": (
