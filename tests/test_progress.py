@@ -92,7 +92,7 @@ def test_what_comes_from_data_cannot_steer_the_terminal(lines):
     progress, said = lines
     progress.note("\x1b[2Jgone")
     progress.update("reading", 1, unit="\x07facts", always=True)
-    assert said() == ["note: \\x1b[2Jgone", "reading: 1 \\x07facts"]
+    assert said() == ["note: \\x1b[2Jgone", "reading: 1 \\x07fact"]
 
 
 def test_a_terminal_gets_a_bar():
