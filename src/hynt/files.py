@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -96,7 +97,9 @@ def writing(path: Path, what: str, advice: str = _ROOM) -> Iterator[None]:
 
 
 def _reason(problem: OSError) -> str:
-    return os.strerror(problem.errno) if problem.errno else str(problem)
+    """In the system's words; of a copy, which tells of each file in a text, why the first was refused."""
+    number = problem.errno or next((int(one) for one in re.findall(r"\[Errno (\d+)\]", str(problem))), 0)
+    return os.strerror(number) if number else str(problem)
 
 
 @contextmanager
@@ -343,3 +346,14 @@ def changes(old: Any, new: Any, path: str = "") -> list[str]:
         return []
     was, now = ("none" if value is None else str(value) for value in (old, new))
     return [f"{path}: {was} → {now}" if len(was + now) < _SHOWN else f"{path} changed"]
+
+
+def clean_all(folder: Path) -> list[Path]:
+    """Removes what killed processes left in a folder, and in the graphs and runs that lie there."""
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {str(folder)!r}.", where="folder", advice="Name one that is there.")
+    gone = clean(folder)
+    ours = [path.parent for pattern in ("", "[!.]*/") for path in folder.glob(f"{pattern}{MANIFEST_NAME}")]
+    for place in [inner for one in ours for inner in (one, *one.rglob("*"))]:
+        gone += clean(place) if place.is_dir() and not place.is_symlink() else []
+    return gone

@@ -9,7 +9,7 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
@@ -111,12 +111,20 @@ def console() -> Console:
 
 
 def print_table(
-    console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", justify: Any = "center"
+    console: Console,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    title: str = "",
+    justify: Any = "center",
+    numbers: Container[int] | None = None,
 ) -> None:
-    """Rows of cells below their headings."""
+    """Rows of cells below their headings; where it is said which columns hold `numbers`, without lines between them."""
+    from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(*columns, title=title or None, title_justify=justify)
+    table = Table(title=title or None, title_justify=justify, box=HEAVY_HEAD if numbers is None else SIMPLE_HEAD)
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="right" if place in (numbers or ()) else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(visible, row))
     console.print(table)

@@ -95,13 +95,9 @@ def _elsewhere(run: Predictor, observed: GivenGraph | None, asked: GivenGraph | 
 
 def _opened(run: Predictor, split: str) -> LoadedRun:
     """The run, which may be asked about this split."""
-    loaded = run.loaded
-    if split in loaded.known_splits:
-        verb = "was trained on" if loaded.home is None else "observes"
-        what = f"the run {verb} {split}, so its answers there say nothing."
-        raise UsageError(what, where="split", advice="Choose another split.")
-    loaded.graph.split(split)  # refuses an unknown split before it is counted
-    return loaded
+    run.loaded.refuse_known(split, "split")
+    run.loaded.graph.split(split)  # refuses an unknown split before it is counted
+    return run.loaded
 
 
 def _shuffled(loaded: LoadedRun, run: Predictor) -> LoadedRun:
@@ -271,9 +267,7 @@ def _measured(run: Predictor, split: str) -> dict[str, Any]:
     if run.calibration.missing:
         what = f"the run is not calibrated: {run.calibration.missing}."
         raise UsageError(what, where="split", advice="Leave it out, or train on train alone.")
-    if split == "train":
-        what = "the run was trained on train, so its answers there say nothing."
-        raise UsageError(what, where="split", advice="Take valid or test.")
+    run.loaded.refuse_known(split, "split")
     with whole_run():
         reads = run.loaded.run.count_read(split)
     found = measure(run.loaded, run.calibration, split, run.device)

@@ -15,7 +15,7 @@ from hynt import __version__
 from hynt.batches.epoch_plan import derived_seed
 from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import NumberScaling
-from hynt.errors import DataError
+from hynt.errors import DataError, UsageError
 from hynt.evaluation.combining import combined
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -64,6 +64,13 @@ class LoadedRun:
     def known_splits(self) -> tuple[str, ...]:
         """The splits whose facts it knows: it was trained on them, or observes them in a graph that is not its own."""
         return training_splits(self.settings) if self.home is None else self.asked_of
+
+    def refuse_known(self, split: str, where: str) -> None:
+        """Refuses a split whose facts it knows."""
+        if split in self.known_splits:
+            verb = "was trained on" if self.home is None else "observes"
+            what = f"the run {verb} {split}, so its answers there say nothing."
+            raise UsageError(what, where=where, advice="Choose another split.")
 
     @cached_property
     def possible_numbers(self) -> PossibleNumbers:

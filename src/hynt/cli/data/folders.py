@@ -11,7 +11,6 @@ import typer
 
 from hynt.cli.options import GraphArgument
 from hynt.cli.output import JsonFlag, deliver
-from hynt.errors import UsageError
 from hynt.files import check_new_folder
 from hynt.progress import visible
 from hynt.runs import LARGEST_SEED
@@ -61,16 +60,9 @@ def clean(
 
     What another process is writing at the moment stays.
     """
-    from hynt.files import MANIFEST_NAME
-    from hynt.leftovers import clean as removed
+    from hynt.files import clean_all
 
-    if not folder.is_dir():
-        raise UsageError(f"there is no folder {str(folder)!r}.", where="FOLDER", advice="Name one that is there.")
-    gone = removed(folder)
-    ours = [path.parent for pattern in ("", "[!.]*/") for path in folder.glob(f"{pattern}{MANIFEST_NAME}")]
-    for place in [inner for one in ours for inner in (one, *one.rglob("*"))]:
-        gone += removed(place) if place.is_dir() and not place.is_symlink() else []
-    names = [path.relative_to(folder).as_posix() for path in gone]
+    names = [path.relative_to(folder).as_posix() for path in clean_all(folder)]
     found: dict[str, Any] = {"folder": str(folder), "removed": names}
 
     def text(console: Console) -> None:

@@ -295,11 +295,15 @@ def tell_outcome(outcome: Mapping[str, Any], out: Console) -> None:
             out.print(f"{told['name']} was published with {counted}, and here are {count['here']:,}.")
         if not told["differences"]:
             out.print(f"All counts are those that {told['name']} was published with.")
-    lacking = outcome["missing_from_train"]
+    tell_missing(outcome["missing_from_train"], out)
+    _tell_removals(outcome, out)
+
+
+def tell_missing(lacking: Mapping[str, int], out: Console) -> None:
+    """How many entities and relations of valid and test train lacks, if any."""
     if any(lacking.values()):
         entities = plural(lacking["entities"], "entity", "entities")
         out.print(f"Train lacks {entities} and {plural(lacking['relations'], 'relation')} of the others.")
-    _tell_removals(outcome, out)
 
 
 def _tell_removals(outcome: Mapping[str, Any], out: Console) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from hynt.cli.data.importing import tell_missing
 from hynt.cli.options import AsOf, GraphArgument
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, print_table
 from hynt.errors import UsageError, located
 from hynt.names import nearest, plural
 from hynt.progress import visible
@@ -32,25 +33,19 @@ def list_known(json: JsonFlag = False, save: SaveFile = None) -> None:
 
 
 def _tell_known(result: dict[str, Any], out: Console) -> None:
-    from rich import box
-    from rich.table import Table
-
-    graphs = Table(title="Built-in graphs", title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in ("name", "facts", "train", "valid", "test", "entities", "relations", "with numbers"):
-        graphs.add_column(heading, justify="left" if heading == "name" else "right")
+    graphs = []
     for graph in result["graphs"]:
-        splits = [f"{graph['splits'].get(split, 0):,}" for split in ("train", "valid", "test")]
-        counts = [f"{graph[key]:,}" for key in ("entities", "relations", "number_relations")]
-        graphs.add_row(graph["name"], f"{graph['facts']:,}", *splits, *counts)
-    out.print(graphs)
-    formats = Table(title="Formats", title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in ("name", "files", "reads", "writes", "what it is"):
-        formats.add_column(heading, overflow="fold")
+        splits = [graph["splits"].get(split, 0) for split in ("train", "valid", "test")]
+        counts = [graph["facts"], *splits, *(graph[key] for key in ("entities", "relations", "number_relations"))]
+        graphs.append((graph["name"], *(f"{count:,}" for count in counts)))
+    headings = ("name", "facts", "train", "valid", "test", "entities", "relations", "with numbers")
+    print_table(out, headings, graphs, "Built-in graphs", "left", range(1, len(headings)))
+    formats = []
     for known in result["formats"]:
         extra = f" (needs hynt[{known['extra']}])" if known["extra"] else ""
         writes = "yes" if known["writes"] else "no"
-        formats.add_row(known["name"], " ".join(known["suffixes"]), "yes", writes, known["summary"] + extra)
-    out.print(formats)
+        formats.append((known["name"], " ".join(known["suffixes"]), "yes", writes, known["summary"] + extra))
+    print_table(out, ("name", "files", "reads", "writes", "what it is"), formats, "Formats", "left", ())
     named = ", ".join(graph["name"] for graph in result["published"])
     out.print(f"Published graphs, for hynt data import --published NAME --from FOLDER: {named}.")
     out.print("Files may be compressed with gzip, bzip2 or zstd.")
@@ -112,13 +107,10 @@ def _tell_counts(result: dict[str, Any], out: Console) -> None:
     for words, *names in _COUNTS:
         table.add_row(words, " / ".join(f"{counts[name]:,}" for name in names))
     out.print(table)
-    splits = Table(box=box.SIMPLE_HEAD)
-    splits.add_column("split")
-    for heading in ("facts", "with qualifiers", "with a number as tail", "qualifiers"):
-        splits.add_column(heading, justify="right")
-    for name, split in result["splits"].items():
-        splits.add_row(name, *(f"{split[key]:,}" for key in ("facts", "with_qualifiers", "number_tails", "qualifiers")))
-    out.print(splits)
+    keys = ("facts", "with_qualifiers", "number_tails", "qualifiers")
+    splits = [(name, *(f"{split[key]:,}" for key in keys)) for name, split in result["splits"].items()]
+    headings = ("split", "facts", "with qualifiers", "with a number as tail", "qualifiers")
+    print_table(out, headings, splits, numbers=range(1, len(headings)))
     histogram = ", ".join(f"{size}: {facts:,}" for size, facts in result["qualifiers_per_fact"].items())
     out.print(f"Facts by how many qualifiers they have: {histogram}.")
     across = {key.replace("_", " "): count for key, count in result["across_splits"].items() if count}
@@ -128,10 +120,7 @@ def _tell_counts(result: dict[str, Any], out: Console) -> None:
         if seen["facts"]:
             told = f"{seen['facts']:,} facts of {visible(split)} ({seen['share']:.1%})"
             out.print(f"Train has the triplet of {told}, with the same or other qualifiers.")
-    lacking = result["missing_from_train"]
-    if any(lacking.values()):
-        entities = plural(lacking["entities"], "entity", "entities")
-        out.print(f"Train lacks {entities} and {plural(lacking['relations'], 'relation')} of the others.")
+    tell_missing(result["missing_from_train"], out)
     for leak in result["leakage"]:
         kind = "an inverse" if leak["kind"] == "inverse" else "a near-duplicate"
         out.print(
@@ -153,32 +142,24 @@ _COUNTS = (
 
 
 def _tell_numbers(result: dict[str, Any], out: Console) -> None:
-    from rich import box
-    from rich.table import Table
-
     from hynt.graph.sentences import format_number, format_quantity
     from hynt.graph.units.conversion import shown as value_shown
     from hynt.graph.units.conversion import shown_difference
 
     if not result["numbers"]:
         return
-    table = Table(title="Numbers by relation", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("relation", overflow="fold")
-    table.add_column("unit", overflow="fold")
-    for heading in ("frequency", "minimum", "median", "maximum", "mean", "std. deviation"):
-        table.add_column(heading, justify="right")
+    rows = []
     marks = {"log": " (log)", "log unless worse": " (log?)", "linear": ""}
     for found in sorted(result["numbers"], key=lambda found: -found["frequency"]):
         unit = found["unit"] if found["unit"] == "date" else ""
         told = [found["minimum"], found["maximum"], found["mean"], found["quantiles"]["0.5"]]
         *shown, median = (format_quantity(value_shown(value, found["unit"])[0], unit) for value in told)
         deviation_shown, read_in = shown_difference(found["standard_deviation"], found["unit"])
-        label = visible(found["label"]) + marks[found["learned_on"]]
         deviation = format_number(deviation_shown) + (" years" if unit else "")
-        table.add_row(
-            label, visible(read_in), f"{found['frequency']:,}", shown[0], median, shown[1], shown[2], deviation
-        )
-    out.print(table)
+        told = [f"{found['frequency']:,}", shown[0], median, shown[1], shown[2], deviation]
+        rows.append((found["label"] + marks[found["learned_on"]], read_in, *told))
+    headings = ("relation", "unit", "frequency", "minimum", "median", "maximum", "mean", "std. deviation")
+    print_table(out, headings, rows, "Numbers by relation", "left", range(2, len(headings)))
     if any(found["learned_on"] == "log unless worse" for found in result["numbers"]):
         out.print("(log?): learned on a log scale, unless training finds that validation errors get worse", style="dim")
 

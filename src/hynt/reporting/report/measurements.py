@@ -77,12 +77,7 @@ def measured(
 
 def refuse_split(loaded: LoadedRun, split: str) -> None:
     """Refuses a split that the graph lacks, that is empty, or that the run was trained on."""
-    if split in loaded.known_splits:
-        raise UsageError(
-            f"the run was trained on {split}, so its answers there say nothing.",
-            where="--split",
-            advice="Choose another split.",
-        )
+    loaded.refuse_known(split, "--split")
     if not len(loaded.graph.split(split)):
         raise UsageError(f"the split {split} has no facts.", where="--split", advice="Choose another split.")
 

@@ -24,7 +24,7 @@ from hynt.runs import RECORD, WEIGHTS
 from hynt.runs.journal import Version, changed_share
 from hynt.runs.place import is_packaged, read_counts, read_record
 from hynt.service.pages.answers import is_log
-from hynt.service.pages.questions import MOST_QUALIFIERS, AskedForm, address, written_value
+from hynt.service.pages.questions import AskedForm, address
 
 POSITIONS = {
     "head": "What is known of it",
@@ -83,12 +83,6 @@ def _span(line: Sequence[tuple[float, float]], relation: Mapping[str, Any]) -> s
 
 def _view(fact: Mapping[str, Any], entity: str, *, is_series: bool) -> dict[str, Any]:
     """A fact with the addresses that lead on from it."""
-    form = AskedForm(
-        fact["head"]["id"],
-        fact["relation"]["id"],
-        written_value(fact["tail"]),
-        tuple((pair["relation"]["id"], written_value(pair["value"])) for pair in fact["qualifiers"])[:MOST_QUALIFIERS],
-    )
     trend = None
     if is_series and any(pair["value"].get("unit") == DATE_UNIT for pair in fact["qualifiers"]):
         chosen = [
@@ -109,7 +103,7 @@ def _view(fact: Mapping[str, Any], entity: str, *, is_series: bool) -> dict[str,
             {"relation": pair["relation"]["name"], "value": _linked(pair["value"], entity)}
             for pair in fact["qualifiers"]
         ],
-        "ask": form.with_blank("head" if fact["position"] == "tail" else "tail").address,
+        "ask": AskedForm.of(fact).with_blank("head" if fact["position"] == "tail" else "tail").address,
         "trend": trend,
     }
 
@@ -200,13 +194,6 @@ def _number_told(own: Mapping[str, Any] | None, row: Mapping[str, Any]) -> str:
         nearer = _times(1 - own["worse_than_median"], row["count"])
         told += f"; {nearer} they were nearer than the median of its {kind} in training"
     return told
-
-
-def question_about(fact: Mapping[str, Any]) -> AskedForm:
-    """The question for a fact's tail."""
-    pairs = tuple((pair["relation"]["id"], written_value(pair["value"])) for pair in fact["qualifiers"])
-    form = AskedForm(fact["head"]["id"], fact["relation"]["id"], written_value(fact["tail"]), pairs[:MOST_QUALIFIERS])
-    return form.with_blank("tail")
 
 
 SPLITS = ("test", "valid")

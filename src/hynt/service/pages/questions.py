@@ -70,6 +70,12 @@ class AskedForm:
             "1" in values.get("why", []),
         )
 
+    @classmethod
+    def of(cls, fact: Mapping[str, Any]) -> AskedForm:
+        """A fact as `GraphViews` tells it, in ids."""
+        pairs = tuple((pair["relation"]["id"], _field_of(pair["value"])) for pair in fact["qualifiers"])
+        return cls(fact["head"]["id"], fact["relation"]["id"], _field_of(fact["tail"]), pairs[:MOST_QUALIFIERS])
+
     @property
     def address(self) -> str:
         """Where this very question is asked."""
@@ -333,7 +339,7 @@ def _trends(graph: KnowledgeGraph) -> list[dict[str, str]]:
     return found
 
 
-def written_value(value: Mapping[str, Any]) -> str:
+def _field_of(value: Mapping[str, Any]) -> str:
     if "id" in value:
         return str(value["id"])
     return written_number(float(value["number"]), value["unit"], str(value["text"]))

@@ -25,7 +25,6 @@ from hynt.service.pages.overview import (
     measured_of,
     pattern_of,
     quality_of,
-    question_about,
     relation_chart,
     sections_of,
     validated_of,
@@ -236,7 +235,10 @@ async def relation(request: Request, id: TextQuery = "") -> Response:  # noqa: A
         pattern=pattern_of(found) if found["facts"] else "",
         chart=relation_chart(found),
         quality=quality_of(measured, found["id"]),
-        examples=[{"text": fact["text"], "address": question_about(fact).address} for fact in found["examples"]],
+        examples=[
+            {"text": fact["text"], "address": AskedForm.of(fact).with_blank("tail").address}
+            for fact in found["examples"]
+        ],
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
@@ -56,6 +56,15 @@ class TrendForm:
         heads = tuple(map(name, self.heads))
         return replace(self, heads=heads, relation=own.relation, over=over, qualifiers=own.qualifiers)
 
+    def put(self, place: str, text: str) -> TrendForm:
+        """The same with another value in one field, by its name in `_place`."""
+        if place in _PLAIN:
+            return replace(self, **{place: text})  # type: ignore[arg-type]
+        if place.startswith("h"):
+            heads = (text if place == f"h{number}" else head for number, head in enumerate(self.heads))
+            return replace(self, heads=tuple(heads))
+        return replace(self, qualifiers=AskedForm(qualifiers=self.qualifiers).put(place, text).qualifiers)
+
     @property
     def is_whole(self) -> bool:
         return bool(self.heads and self.relation)
@@ -91,47 +100,24 @@ class TrendForm:
 
 async def explained_fault(served: ServedRun, form: TrendForm, fault: Fault) -> dict[str, Any]:
     """A fault with the field it is about, and trends that may have been meant."""
-    asked = asdict(form)
-    place = _place(asked, fault)
+    place = _place(form, fault)
     told = meant(fault)
     if place == "relation" and not told["near"]:
         some = await served.relations("", "number", 0, 12)
         held = [one for one in some["relations"] if one["facts"]][:6]
         told["heading"] = "Relations with numbers"
         told["near"] = [{"name": one["name"], "told": "", "value": one["id"]} for one in held]
-    near = [one | {"address": _with(asked, place, one["value"])} for one in told["near"]]
+    near = [one | {"address": form.put(place, one["value"]).address} for one in told["near"]]
     return {**told, "place": place, "near": near}
 
 
-def _place(asked: Mapping[str, Any], fault: Fault) -> str:
+def _place(form: TrendForm, fault: Fault) -> str:
     """The field: h0 and so on for heads, relation, over, 0r and 0v for what tells series apart."""
     pointer = fault.pointer or ""
     if pointer == "#/heads":
-        named = [index for index, head in enumerate(asked["heads"]) if f"'{head}'" in fault.detail]
+        named = [index for index, head in enumerate(form.heads) if f"'{head}'" in fault.detail]
         return f"h{named[0] if named else 0}"
     return pointer.removeprefix("#/") if pointer.removeprefix("#/") in _PLAIN else field_of(pointer)
-
-
-def _fields(asked: Mapping[str, Any]) -> dict[str, str]:
-    found = {f"h{index}": head for index, head in enumerate(asked["heads"])}
-    found |= {name: asked[name] for name in _PLAIN}
-    for index, (name, value) in enumerate(asked["qualifiers"]):
-        found |= {f"{index}r": name, f"{index}v": value}
-    return found
-
-
-def _with(asked: Mapping[str, Any], place: str, value: str) -> str:
-    """The address of the trend with another value in one field."""
-    names = {name: name for name in _PLAIN}
-    filled = _fields(asked) | {place: value}
-    return address(
-        "/trends",
-        [
-            (names.get(one) or ("head" if one.startswith("h") else "qualifier" if one.endswith("r") else "value"), text)
-            for one, text in filled.items()
-            if text or one not in names
-        ],
-    )
 
 
 def panels(found: Mapping[str, Any]) -> list[dict[str, Any]]:
