@@ -50,6 +50,9 @@ def fill(page, head=None, relation="", tail="", token=TOKEN):
 def test_a_fact_of_an_entity_is_listed_marked_counted_and_taken_back(see, updating):  # noqa: F811
     watched = see("/entity?id=person+1")
     page, version = watched.page, Journal(updating.run).latest()
+    tab = page.locator(".tabs a", has_text="of it").locator(".count")
+    count = int(tab.inner_text())
+    expect(page.locator("#around svg")).to_be_visible()
     page.locator("#add-fact summary").focus()
     page.keyboard.press("Enter")  # all of it by keyboard
     assert page.get_by_label("Head of the new fact").input_value() == "person 1"
@@ -68,6 +71,8 @@ def test_a_fact_of_an_entity_is_listed_marked_counted_and_taken_back(see, updati
     expect(page.locator("#add-fact .told")).to_have_text(f"Added as version {version + 1}, and counted by the model.")
     listed = page.locator("#facts dd", has_text="Zoe")
     expect(listed.locator(".badge.added")).to_have_text("added, by hand")
+    expect(tab).to_have_text(str(count + 1))
+    expect(page.locator("#around svg")).to_contain_text("Zoe")
     changed = page.locator(".outcome")
     expect(changed.locator("caption")).to_have_text("How the answer changed: person 1 · knows · ?")
     assert changed.locator("tbody tr").count() >= 5
@@ -78,6 +83,7 @@ def test_a_fact_of_an_entity_is_listed_marked_counted_and_taken_back(see, updati
     page.get_by_role("button", name="Take it back").click()
     expect(page.locator("#add-fact .told")).to_have_text(f"Taken back: version {version + 2}.")
     expect(page.locator("#facts dd", has_text="Zoe")).to_have_count(0)
+    expect(page.locator("#around svg")).not_to_contain_text("Zoe")
     assert [one.source for one in Journal(updating.run).versions()[-2:]] == ["by hand", "taken back by hand"]
     page.reload()
     page.locator("#add-fact summary").click()

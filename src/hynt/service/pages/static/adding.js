@@ -146,10 +146,11 @@
     const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    for (const name of [".heading", "#facts"]) {
+    for (const name of [".heading", ".tabs", "#facts"]) {
       const theirs = page.querySelector(name);
       if (theirs) document.querySelector(name)?.replaceWith(document.adoptNode(theirs));
     }
+    document.dispatchEvent(new Event("hynt:changed"));
   }
 
   function percent(share) {

@@ -52,6 +52,7 @@
     try {
       const fresh = await part(section.dataset.from, "missing");
       if (!fresh) throw new Error("no answer");
+      fresh.dataset.from = section.dataset.from;
       section.replaceWith(fresh);
     } catch {
       section.hidden = true; // a page without this part is whole
@@ -98,8 +99,11 @@
     else document.addEventListener("hynt:ready", () => propose(missing));
   }
   const around = document.getElementById("around");
-  if (around) {
-    if (around.dataset.from) walk(around.dataset.from, false);
-    else centred(around);
-  }
+  const from = around?.dataset.from;
+  if (from) walk(from, false);
+  else if (around) centred(around);
+  document.addEventListener("hynt:changed", () => {
+    if (from) walk(from, false);
+    if (missing) propose(document.getElementById("missing"));
+  });
 })();
