@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from hynt.errors import DataError, UsageError
@@ -101,6 +103,13 @@ def test_a_folder_that_fails_leaves_what_was_there(tmp_path, problem):
     with new_folder(tmp_path / "made", overwrite=True) as staging:
         (staging / "new").touch()
     assert names_in(tmp_path) == ["made", "made/new"]
+
+
+def test_a_copy_that_fails_says_why_once(tmp_path):
+    refused = shutil.Error([(name, name, f"[Errno 28] No space left on device: {name!r}") for name in "abc"])
+    with pytest.raises(DataError) as told, new_folder(tmp_path / "made"):
+        raise refused
+    assert told.value.what == "the folder cannot be written: No space left on device."
 
 
 def test_what_a_kill_left_is_removed_at_any_depth(tmp_path):
