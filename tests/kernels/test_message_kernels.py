@@ -274,7 +274,24 @@ def test_one_hash_drops_each_of_two_neighbours_at_the_rate_and_apart(rate):
     assert abs(together) < 5 * deviation**2 / found.numel() ** 0.5
 
 
-def test_several_maps_of_one_input(by_kernel):
+@pytest.mark.parametrize("counts", [(300,), (130, 0, 300), (1, 300, 64, 70)])
+@pytest.mark.parametrize("width", [16, 144])
+def test_gradients_of_several_maps_at_once(counts, width, monkeypatch):
+    from hynt.kernels import linear_kernel
+
+    monkeypatch.setattr(linear_kernel, "FEWEST", 1)
+    torch.manual_seed(0)
+    x = torch.randn(300, width)
+    outers = [torch.randn(count, outputs) for count, outputs in zip(counts, (160, 16, 128, 48), strict=False)]
+    weights, biases = linear_kernel.gradients_of_maps(x, outers)
+    for outer, weight, bias in zip(outers, weights, biases, strict=True):
+        torch.testing.assert_close(weight, outer.t() @ x[: len(outer)], rtol=1e-4, atol=1e-3)
+        torch.testing.assert_close(bias, outer.sum(0), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_several_maps_of_one_input(together, by_kernel, monkeypatch):
+    monkeypatch.setattr(linear_maps, "_go_together", lambda x, outers: together)
     layers, x = [linear(16, 8), linear(16, 24, bias=False), linear(16, 4)], torch.randn(50, 16, requires_grad=True)
     inputs = [x, *(one for layer in layers for one in layer.parameters())]
     outer = [torch.randn(count, layer.out_features) for count, layer in zip((30, 30, 50), layers, strict=True)]

@@ -110,6 +110,28 @@ def kernels_equal_the_plain_forms() -> None:
     assert all(torch.equal(again[name], value) for name, value in half.items()), "not the same bits when run again"
 
 
+def gradients_of_maps_are_products() -> None:
+    """In bf16, where one kernel finds those of several maps at once."""
+    from hynt.kernels.linear_kernel import gradients_of_maps
+
+    torch.manual_seed(0)
+    for inputs, outputs, counts in (
+        (128, (384, 384, 512), (30604, 12439, 12439)),
+        (128, (384, 384, 768, 128), (10030, 10030, 10030, 10030)),
+        (256, (128,), (61478,)),
+        (64, (256, 64), (77, 0)),
+    ):
+        x = torch.randn(max(counts), inputs, device=GPU, dtype=torch.bfloat16)
+        shapes = zip(counts, outputs, strict=True)
+        outers = [torch.randn(*shape, device=GPU, dtype=torch.bfloat16) for shape in shapes]
+        found, again = gradients_of_maps(x, outers), gradients_of_maps(x, outers)
+        for outer, weight, bias in zip(outers, *found, strict=True):
+            assert apart(weight.double(), outer.double().t() @ x[: len(outer)].double()) < 4e-3, (inputs, outputs)
+            assert apart(bias.double(), outer.double().sum(0)) < 4e-3, (inputs, outputs)
+        for one, other in zip(found, again, strict=True):
+            assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True)), "not the same bits when run again"
+
+
 def runner_of(model: HyntInductive, facts: FactTensors, kind: str, notes: list[str], bf16: bool) -> Any:
     model = copy.deepcopy(model).train()
     stream = stream_of(model, facts)
@@ -254,6 +276,7 @@ def trains_without_triton() -> None:
 
 CHECKS = (
     kernels_equal_the_plain_forms,
+    gradients_of_maps_are_products,
     captured_steps_equal_eager_ones_to_the_last_bit,
     steps_never_wait,
     a_bad_step_moves_nothing,

@@ -1,10 +1,12 @@
 """Triton kernels around linear maps: sums of the columns of a tall matrix, in a fixed order, whose plain twin is
-`x.sum(0)`; and residual connection, dropout and layer norm in one visit, whose plain twin is the formula in
+`x.sum(0)`; the gradients of weights and biases of several maps of one input, whose plain twins are `outer.t() @ x` and
+`outer.sum(0)`; and residual connection, dropout and layer norm in one visit, whose plain twin is the formula in
 `linear_maps.added_and_normed`. Import this module only where Triton is installed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -52,6 +54,94 @@ def column_sums(x: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
     _add_rows[(parts, across)](x, partial, rows, each, width, columns, BLOCK, num_warps=4)
     _add_rows[(1, across)](partial, out, parts, triton.cdiv(parts, BLOCK) * BLOCK, width, columns, BLOCK, num_warps=4)
     return out
+
+
+MOST_MAPS = 4
+"""How many maps one launch serves."""
+
+OUTPUTS, INPUTS, ROWS = 128, 128, 64
+"""Outputs and inputs of a program's part of a weight, and rows that it reads together."""
+
+RESIDENT, FEWEST = 264, 8
+"""Two programs for each processor of an H200; and so many times ROWS rows at least for each, or their partial sums
+would be much of the work.
+"""
+
+PARTS, PLACES = 8, 256
+"""Partial sums that are read together, and places of a program that adds them up."""
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _weights(  # type: ignore[no-untyped-def]
+    x, outer0, outer1, outer2, outer3, rows0, rows1, rows2, rows3, partial, splits,
+    outputs0: tl.constexpr, outputs1: tl.constexpr, outputs2: tl.constexpr, outputs3: tl.constexpr,
+    inputs: tl.constexpr, out_tile: tl.constexpr, in_tile: tl.constexpr, block: tl.constexpr,
+):
+    """A part of one map's outerᵀ·x over a part of its rows, and the same part of the columns' sums of outer.
+
+    Weights lie one after another, (outputs, inputs) each, then biases; `partial` holds all of them for each split.
+    """
+    across: tl.constexpr = (inputs + in_tile - 1) // in_tile
+    tiles1: tl.constexpr = (outputs0 + out_tile - 1) // out_tile
+    tiles2: tl.constexpr = tiles1 + (outputs1 + out_tile - 1) // out_tile
+    tiles3: tl.constexpr = tiles2 + (outputs2 + out_tile - 1) // out_tile
+    every: tl.constexpr = outputs0 + outputs1 + outputs2 + outputs3
+    number, split = tl.program_id(0) // across, tl.program_id(1)
+    outer, rows, outputs, first_tile, first_output = outer0, rows0, outputs0, 0, 0
+    if number >= tiles1:
+        outer, rows, outputs, first_tile, first_output = outer1, rows1, outputs1, tiles1, outputs0
+    if number >= tiles2:
+        outer, rows, outputs, first_tile, first_output = outer2, rows2, outputs2, tiles2, outputs0 + outputs1
+    if number >= tiles3:
+        outer, rows, outputs, first_tile = outer3, rows3, outputs3, tiles3
+        first_output = outputs0 + outputs1 + outputs2
+    output = (number - first_tile) * out_tile + tl.arange(0, out_tile)
+    entry = (tl.program_id(0) % across) * in_tile + tl.arange(0, in_tile)
+    each = tl.cdiv(tl.cdiv(rows, splits), block) * block
+    first = split * each
+    last = tl.minimum(first + each, rows)
+    ones = tl.full([block, 16], 1.0, tl.float32).to(x.dtype.element_ty)
+    of_weight = tl.zeros([out_tile, in_tile], tl.float32)
+    of_bias = tl.zeros([out_tile, 16], tl.float32)  # sixteen times the same, as a product is at least so wide
+    for start in range(first, last, block):
+        row = start + tl.arange(0, block)
+        there = (row < last)[:, None]
+        at = row.to(tl.int64)[:, None]
+        o = tl.load(outer + at * outputs + output[None, :], there & (output < outputs)[None, :], 0.0)
+        v = tl.load(x + at * inputs + entry[None, :], there & (entry < inputs)[None, :], 0.0)
+        o = tl.trans(o)
+        of_weight = tl.dot(o, v, of_weight, input_precision="ieee")
+        of_bias = tl.dot(o, ones, of_bias, input_precision="ieee")
+    mine = output < outputs
+    place = partial + split.to(tl.int64) * (every * (inputs + 1))
+    at = (first_output + output)[:, None] * inputs + entry[None, :]
+    tl.store(place + at, of_weight, mine[:, None] & (entry < inputs)[None, :])
+    if tl.program_id(0) % across == 0:
+        tl.store(place + every * inputs + first_output + output, tl.sum(of_bias, 1) / 16, mine)
+
+
+def gradients_of_maps(x: Tensor, outers: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """The gradients of weights (outputs, inputs) and of biases (outputs,) of up to four maps of the first rows of `x`
+    (n, inputs), from those of what they made, (rows, outputs) each; in that precision, added up in float32.
+    """
+    x, outputs, inputs = x.contiguous(), [outer.shape[1] for outer in outers], x.shape[1]
+    more = MOST_MAPS - len(outers)
+    tiles = sum(triton.cdiv(count, OUTPUTS) for count in outputs) * triton.cdiv(inputs, INPUTS)
+    longest = max([1, *(len(outer) for outer in outers)])
+    splits = max(1, min(RESIDENT // tiles, triton.cdiv(longest, FEWEST * ROWS)))
+    every = sum(outputs)
+    room = every * (inputs + 1)
+    partial = torch.empty(splits, room, dtype=torch.float32, device=x.device)
+    _weights[(tiles, splits)](
+        x, *outers, *([outers[0]] * more), *(len(outer) for outer in outers), *([0] * more), partial, splits,
+        *outputs, *([0] * more), inputs, OUTPUTS, INPUTS, ROWS, num_warps=8, num_stages=3,
+    )
+    found = torch.empty(room, dtype=x.dtype, device=x.device)
+    _add_rows[(1, triton.cdiv(room, PLACES))](
+        partial, found, splits, triton.cdiv(splits, PARTS) * PARTS, room, PLACES, PARTS, num_warps=4
+    )
+    weights, biases = found[: every * inputs].view(every, inputs), found[every * inputs :]
+    return list(torch.split(weights, outputs)), list(torch.split(biases, outputs))
 
 
 TILE = 16

@@ -37,23 +37,41 @@ class _Maps(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *gradients: Any) -> Any:
-        from hynt.kernels.linear_kernel import column_sums
+        from hynt.kernels.linear_kernel import column_sums, gradients_of_maps
 
         x, *weights = context.saved_tensors
+        outers = [gradient.contiguous() for gradient in gradients]
+        together = _go_together(x, outers)
         of_x: Tensor | None = None
         found: list[Tensor | None] = [None] * (2 * len(weights))
         for number in context.sequence:
-            count, weight, outer = context.rows[number], weights[number], gradients[number].contiguous()
+            count, weight, outer = context.rows[number], weights[number], outers[number]
             if not context.needs_input_grad[0]:
                 pass
             elif of_x is None:
                 of_x = outer @ weight if count == len(x) else torch.cat([outer @ weight, x.new_zeros(x[count:].shape)])
             else:
                 of_x[:count].addmm_(outer, weight)
+            if together:
+                continue
             found[2 * number] = outer.t() @ x[:count]
             if context.has_bias[number]:
                 found[2 * number + 1] = column_sums(outer, weight.dtype)
+        if together:
+            found[::2], biases = gradients_of_maps(x, outers)
+            found[1::2] = [one if has else None for one, has in zip(biases, context.has_bias, strict=True)]
         return of_x, None, *found
+
+
+MOST_TOGETHER, MULTIPLE = 4, 16
+
+
+def _go_together(x: Tensor, outers: Sequence[Tensor]) -> bool:
+    """Whether one kernel finds the gradients of all weights and biases: in bf16, of widths that it reads fast. In
+    float32 its products would be slow.
+    """
+    widths = [one.shape[1] for one in (x, *outers)]
+    return x.dtype == torch.bfloat16 and len(outers) <= MOST_TOGETHER and not any(one % MULTIPLE for one in widths)
 
 
 def apply_all(layers: Sequence[nn.Linear], x: Tensor, rows: Sequence[int] | None = None) -> tuple[Tensor, ...]:
