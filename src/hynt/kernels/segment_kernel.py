@@ -32,10 +32,11 @@ def _sum_pieces(  # type: ignore[no-untyped-def]
 ):
     piece = tl.program_id(0) * group + tl.arange(0, group)
     there = piece < pieces
-    row = tl.load(piece_row + piece, there, rows)
-    there = there & (row < rows)
+    # All four at once, though not all are needed: to wait for one before asking for the next takes longer.
+    row, place = tl.load(piece_row + piece, there, rows), tl.load(piece_place + piece, there, 0)
     first, last = tl.load(piece_first + piece, there, 0), tl.load(piece_last + piece, there, 0)
-    place = tl.load(piece_place + piece, there, 0)
+    there = there & (row < rows)
+    last = tl.where(there, last, first)
     column = tl.program_id(1) * columns + tl.arange(0, columns)
     inside = column < width
     total = tl.zeros([group, columns], tl.float32)
@@ -58,8 +59,8 @@ def _sum_parts(  # type: ignore[no-untyped-def]
     width: tl.constexpr, columns: tl.constexpr, parts: tl.constexpr,
 ):
     row = tl.load(long_row + tl.program_id(0))
+    first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
     if row < rows:
-        first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
         column = tl.program_id(1) * columns + tl.arange(0, columns)
         inside = column < width
         total = tl.zeros([columns], tl.float32)
@@ -123,8 +124,8 @@ def _attend(  # type: ignore[no-untyped-def]
 ):
     piece = tl.program_id(0)
     row = tl.load(piece_row + piece)
+    first, last, place = tl.load(piece_first + piece), tl.load(piece_last + piece), tl.load(piece_place + piece)
     if row < rows:
-        first, last, place = tl.load(piece_first + piece), tl.load(piece_last + piece), tl.load(piece_place + piece)
         column, head = tl.arange(0, width), tl.arange(0, heads)
         mine_at = own + row.to(tl.int64) * (3 * width) + column
         query = tl.load(mine_at).to(tl.float32)
@@ -162,8 +163,8 @@ def _attend_long(  # type: ignore[no-untyped-def]
     width: tl.constexpr, heads: tl.constexpr, parts: tl.constexpr,
 ):
     row = tl.load(long_row + tl.program_id(0))
+    first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
     if row < rows:
-        first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
         column, head = tl.arange(0, width), tl.arange(0, heads)
         mine_at = own + row.to(tl.int64) * (3 * width) + column
         query, key = tl.load(mine_at).to(tl.float32), tl.load(mine_at + width).to(tl.float32)
@@ -212,8 +213,8 @@ def _attend_back(  # type: ignore[no-untyped-def]
 ):
     piece = tl.program_id(0)
     row = tl.load(piece_row + piece)
+    first, last, place = tl.load(piece_first + piece), tl.load(piece_last + piece), tl.load(piece_place + piece)
     if row <= rows:  # the messages that nobody receives come last: their gradient is 0
-        first, last, place = tl.load(piece_first + piece), tl.load(piece_last + piece), tl.load(piece_place + piece)
         column, head = tl.arange(0, width), tl.arange(0, heads)
         received = row < rows
         node = tl.where(received, row, 0).to(tl.int64)
@@ -261,8 +262,8 @@ def _attend_long_back(  # type: ignore[no-untyped-def]
     width: tl.constexpr, heads: tl.constexpr, parts: tl.constexpr,
 ):
     row = tl.load(long_row + tl.program_id(0))
+    first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
     if row < rows:
-        first, last = tl.load(long_first + tl.program_id(0)), tl.load(long_last + tl.program_id(0))
         column, head = tl.arange(0, width), tl.arange(0, heads)
         node = row.to(tl.int64)
         mine_at, to_at = own + node * (3 * width) + column, of_own + node * (3 * width) + column
