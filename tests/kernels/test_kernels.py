@@ -137,22 +137,30 @@ def test_dropout_by_the_kernel_keeps_the_same_numbers(count):
     gradients_agree(found, expected, (x,), torch.randn(count))
 
 
-def test_swept_parameters_move_as_fused_ones(monkeypatch):
+BY_MUON = {"method": "muon", "matrix_rate": 0.03, "weight_decay": 0.5, "average": 0.8}
+
+
+@pytest.mark.parametrize("more", [{}, BY_MUON], ids=["adam", "muon"])
+def test_swept_parameters_move_as_fused_ones(more, monkeypatch):
     monkeypatch.setattr(optimisation_file, "LARGE", 3000)
-    shapes = ((60, 60), (7,), (3001,), (), (1025,), (2, 3))
+    shapes = ((60, 60), (7,), (3001,), (), (1025,), (2, 3), (16, 8), (8, 24), (8, 8))
     both = []
     for swept in (True, False):
         torch.manual_seed(0)
         parameters = [nn.Parameter(torch.randn(shape)) for shape in shapes]
-        optimisation = Optimisation(parameters, Optimiser(learning_rate=0.01, clip=0.1), CPU, sweeps=swept)
+        settings = Optimiser(learning_rate=0.01, clip=0.1, **more)
+        optimisation = Optimisation(parameters, settings, CPU, matrices=parameters[6:], sweeps=swept)
         for step in range(6):
             for index, parameter in enumerate(parameters):
                 parameter.grad = None if index in (3, 5) and step == 2 else torch.randn(parameter.shape)
             if step == 5:
                 parameters[1].grad[0] = float("nan")
             optimisation.update(torch.tensor(1.0))
-        assert [int(step) for step in optimisation.steps] == [5, 5, 5, 4, 5, 4]
+        of_matrices = [0 if more else 5] * 3
+        assert [int(step) for step in optimisation.steps] == [5, 5, 5, 4, 5, 4, *of_matrices]
         assert bool(optimisation.failed)
-        both.append([*(one.detach() for one in parameters), *optimisation.means, *optimisation.squares])
+        both.append([*(one.detach().clone() for one in parameters), *optimisation.tensors().values()])
+        with optimisation.answering():
+            both[-1] += [one.detach().clone() for one in parameters]
     for one, other in zip(*both, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)

@@ -24,7 +24,7 @@ def _complement(x):  # type: ignore[no-untyped-def]
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _sweep(  # type: ignore[no-untyped-def]
-    parameter, gradient, mean, square, owners, moves, steps, rate, scale, failed, count,
+    parameter, gradient, mean, square, owners, moves, steps, decays, rate, scale, failed, count,
     log1: tl.constexpr, log2: tl.constexpr, less1: tl.constexpr, less2: tl.constexpr, epsilon: tl.constexpr,
     block: tl.constexpr, shared: tl.constexpr,
 ):
@@ -46,7 +46,8 @@ def _sweep(  # type: ignore[no-untyped-def]
         v = v + less2 * (g * g - v)
         size = tl.load(rate) / correction1
         width = tl.sqrt(v) / tl.sqrt(correction2) + epsilon
-        tl.store(parameter + at, tl.load(parameter + at, inside) - size * m / width, inside)
+        left = 1 - tl.load(rate) * tl.load(decays + owner)
+        tl.store(parameter + at, tl.load(parameter + at, inside) * left - size * m / width, inside)
         tl.store(mean + at, m, inside)
         tl.store(square + at, v, inside)
 
@@ -57,6 +58,7 @@ def update_table(
     mean: Tensor,
     square: Tensor,
     steps: Tensor,
+    decays: Tensor,
     rate: Tensor,
     scale: Tensor,
     failed: Tensor,
@@ -68,12 +70,13 @@ def update_table(
     """One step of Adam (Kingma and Ba, algorithm 1) in place: gradients divided by `scale`, nothing moves if `failed`.
 
     All tensors are contiguous and on one GPU; `rate`, `scale` and `failed` are () float32. `steps` () counts the steps
-    so far. Where several tensors lie side by side, `owners` (blocks,) int32 says whose each block is, `steps` and
-    `moves` (tensors,) float32 are by owner, and those whose entry in `moves` is 0 stay. The caller counts the steps.
+    so far; `decays` () is the decoupled decay of weights. Where several tensors lie side by side, `owners` (blocks,)
+    int32 says whose each block is, `steps`, `decays` and `moves` (tensors,) float32 are by owner, and those whose entry
+    in `moves` is 0 stay. The caller counts the steps.
     """
     count, shared = parameter.numel(), owners is not None
     _sweep[(triton.cdiv(count, BLOCK),)](
-        parameter, gradient, mean, square, owners if shared else steps, moves if shared else steps, steps, rate, scale,
-        failed, count, math.log(betas[0]), math.log(betas[1]), 1 - betas[0], 1 - betas[1],
+        parameter, gradient, mean, square, owners if shared else steps, moves if shared else steps, steps, decays, rate,
+        scale, failed, count, math.log(betas[0]), math.log(betas[1]), 1 - betas[0], 1 - betas[1],
         epsilon, BLOCK, shared,
     )

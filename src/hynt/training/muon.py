@@ -38,11 +38,13 @@ def layer_matrices(model: nn.Module) -> tuple[nn.Parameter, ...]:
 class Muon:
     """Moves matrices by their orthogonalised momentum, with Nesterov's look ahead and decoupled weight decay."""
 
-    def __init__(self, matrices: Sequence[nn.Parameter], weight_decay: float) -> None:
+    def __init__(self, matrices: Sequence[nn.Parameter], weight_decay: float, *, beside: bool = False) -> None:
+        """`beside`: lays matrices of one side side by side, so that one sweep moves them all."""
         self.weight_decay = weight_decay
         self._sides: dict[int, list[nn.Parameter]] = {}
         for one in matrices:
             self._sides.setdefault(min(one.shape), []).append(one)
+        self.wholes = {side: side_by_side(some) for side, some in self._sides.items()} if beside else {}
         # (blocks, side, side) for each side.
         self.momentum = {side: torch.zeros_like(_stacked(list(some), side)) for side, some in self._sides.items()}
 
@@ -59,6 +61,10 @@ class Muon:
             kept, moved = 1 - works * rate * self.weight_decay, works * rate
             blocks = torch.split(update, [one.numel() // side**2 for one in matrices])
             both = [(one, _joined(own, one.shape)) for one, own in zip(matrices, blocks, strict=True)]
+            if side in self.wholes and all(one.grad is not None for one in matrices):
+                whole = torch.cat([step.reshape(-1) for _, step in both])
+                self.wholes[side].mul_(kept).addcmul_(whole, moved, value=-1)
+                continue
             learning, steps = zip(*((one, step) for one, step in both if one.grad is not None), strict=True)
             # All at once: a launch for each of a hundred matrices would take longer than the work itself.
             torch._foreach_mul_(learning, kept)
@@ -78,6 +84,14 @@ def orthogonalised(blocks: Tensor) -> Tensor:
         x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=THIRD, alpha=FIFTH), x, beta=FIRST)
     found: Tensor = x.float()
     return found
+
+
+def side_by_side(parameters: Sequence[nn.Parameter]) -> Tensor:
+    """(all,) the numbers of all parameters, which become views of it."""
+    whole = torch.cat([one.detach().reshape(-1) for one in parameters])
+    for one, mine in zip(parameters, torch.split(whole, [one.numel() for one in parameters]), strict=True):
+        one.data = mine.view(one.shape)
+    return whole
 
 
 def _stacked(matrices: Sequence[Tensor], side: int) -> Tensor:

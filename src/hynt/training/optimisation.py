@@ -70,17 +70,25 @@ class Optimisation:
         self.steps = list(self._all_steps.unbind())  # each () float32
         if sweeps is None:
             sweeps = device.type == "cuda" and find_spec("triton") is not None
-        plain = settings.method == "adam" and settings.weight_decay == 0 and not second
+        plain = not second and (settings.method == "muon" or (settings.method == "adam" and not settings.weight_decay))
         self._sweeps = sweeps and plain and all(one.dtype == torch.float32 for one in self.parameters)
+        # Beside Muon only matrices decay: a norm's gain or a bias has no reason to be small.
+        self._decays = torch.tensor([settings.weight_decay * (one.dim() > 1) for one in self.parameters], device=device)
         self._moves: dict[tuple[int, ...], Tensor] = {}  # for parameters that move together: 1 for each of them
         self._small: FlatParameters | None = None
-        small = [i for i, parameter in enumerate(self.parameters) if parameter.numel() < LARGE]
+        rest = [i for i in range(len(self.parameters)) if i not in self._by_muon]
+        small = [i for i in rest if self.parameters[i].numel() < LARGE]
         if self._sweeps and small:
             from hynt.kernels.table_update import BLOCK
 
             self._small = FlatParameters(small, self.parameters, self.means, self.squares, BLOCK)
-        self._muon = Muon([self.parameters[i] for i in sorted(self._by_muon)], settings.weight_decay)
-        self._average = WeightAverage(self.parameters, settings.average, device) if settings.average else None
+        by_muon_in_order = [self.parameters[i] for i in sorted(self._by_muon)]
+        self._muon = Muon(by_muon_in_order, settings.weight_decay, beside=self._sweeps)
+        wholes: list[Tensor] = []
+        if self._sweeps:
+            large = [self.parameters[i] for i in rest if i not in small]
+            wholes = [*self._muon.wholes.values(), *([] if self._small is None else [self._small.values]), *large]
+        self._average = WeightAverage(self.parameters, settings.average, device, wholes) if settings.average else None
         # Where several processes train together: sums gradients in place, and the loss, over all of them.
         self.exchange: Callable[[Sequence[Tensor], Tensor], Tensor] | None = None
         # Where tables are sharded over processes: what moves them after each update, and this process's state of that.
@@ -116,10 +124,13 @@ class Optimisation:
             return
         if self.exchange is not None:
             total = self.exchange(gradients, total)
+        rest = [i for i in moved if i not in self._by_muon]
         if self._sweeps:
-            large = [i for i in moved if self._small is None or i not in self._small.indices]
-            gradients = [gradient for i, gradient in zip(moved, gradients, strict=True) if i in large]
-            gradients += [] if self._small is None else [self._small.gradient(self.parameters)]
+            large = [i for i in rest if self._small is None or i not in self._small.indices]
+            of_matrices = [one for i, one in zip(moved, gradients, strict=True) if i in self._by_muon]
+            swept = [one for i, one in zip(moved, gradients, strict=True) if i in large]
+            swept += [] if self._small is None else [self._small.gradient(self.parameters)]
+            gradients = of_matrices + swept
         norm = torch.linalg.vector_norm(torch.stack(list(torch._foreach_norm(gradients))))
         self.failed.copy_(torch.maximum(self.failed, (~torch.isfinite(norm + total.detach())).float()))
         clip = self.settings.clip
@@ -140,16 +151,15 @@ class Optimisation:
                 maximize=False,
             )
             return
+        if self._by_muon:
+            self._muon.update(self.rate * (self.settings.matrix_rate / self.settings.learning_rate), scale, self.failed)
         if self._sweeps:
-            self._sweep(moved, large, gradients, torch.ones_like(norm) if scale is None else scale)
+            self._sweep(rest, large, swept, torch.ones_like(norm) if scale is None else scale)
             return
         decay = self.settings.weight_decay
         if not self._by_muon:
             self._adam(moved, scale, decay)
             return
-        self._muon.update(self.rate * (self.settings.matrix_rate / self.settings.learning_rate), scale, self.failed)
-        rest = [i for i in moved if i not in self._by_muon]
-        # Only matrices decay: a norm's gain or a bias has no reason to be small.
         self._adam([i for i in rest if self.parameters[i].dim() > 1], scale, decay)
         self._adam([i for i in rest if self.parameters[i].dim() <= 1], scale, 0.0)
 
@@ -192,7 +202,8 @@ class Optimisation:
         common = (self.rate, scale, self.failed, (settings.beta1, settings.beta2), settings.epsilon)
         for i, gradient in zip(large, gradients, strict=False):
             table = self.parameters[i]
-            update_table(table, gradient.contiguous(), self.means[i], self.squares[i], self.steps[i], *common)
+            mean, square, step, decay = self.means[i], self.squares[i], self.steps[i], self._decays[i]
+            update_table(table, gradient.contiguous(), mean, square, step, decay, *common)
         if self._small is not None:
             small = self._small
             update_table(
@@ -201,6 +212,7 @@ class Optimisation:
                 small.means,
                 small.squares,
                 self._all_steps,
+                self._decays,
                 *common,
                 owners=small.owners,
                 moves=moves,
@@ -325,11 +337,23 @@ class WeightAverage:
     The first 1 / (1 − decay) steps count alike: otherwise what the weights were before the first one would linger.
     """
 
-    def __init__(self, parameters: Sequence[nn.Parameter], decay: float, device: torch.device) -> None:
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], decay: float, device: torch.device, wholes: Sequence[Tensor] = ()
+    ) -> None:
+        """`wholes`: the few long tensors that the parameters are parts of, where they are."""
         self.decay = decay
         self._parameters = list({id(one): one for one in parameters}.values())
-        self._averages = [one.detach().clone() for one in self._parameters]
+        self._wholes = [(one.detach(), one.detach().clone()) for one in wholes]
+        self._averages = [self._average_of(one.detach()) for one in self._parameters]
         self._steps = torch.zeros((), dtype=torch.float32, device=device)
+
+    def _average_of(self, parameter: Tensor) -> Tensor:
+        """A part of the average of what the parameter is a part of."""
+        for whole, average in self._wholes:
+            if whole.untyped_storage().data_ptr() == parameter.untyped_storage().data_ptr():
+                start = parameter.storage_offset() - whole.storage_offset()
+                return average.view(-1)[start : start + parameter.numel()].view(parameter.shape)
+        return parameter.clone()
 
     @torch.no_grad()
     def follow(self, failed: Tensor) -> None:
@@ -337,6 +361,10 @@ class WeightAverage:
         works = (failed == 0).float()
         self._steps.add_(works)
         share = works * (1 / self._steps.clamp(min=1)).clamp(min=1 - self.decay)
+        if self._wholes:
+            for whole, average in self._wholes:
+                average.lerp_(whole, share)
+            return
         away = torch._foreach_sub(list(self._parameters), self._averages)
         torch._foreach_mul_(away, share)
         torch._foreach_add_(self._averages, away)
