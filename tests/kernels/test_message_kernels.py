@@ -8,11 +8,11 @@ import torch
 from hynt.batches import fact_slots
 from hynt.batches.fact_slots import Links, NumberRows
 from hynt.batches.message_plan import Received, plan_observed, plan_training
-from hynt.kernels import entity_softmax, linear_maps
+from hynt.kernels import entity_softmax, linear_maps, segment_sums
 from hynt.kernels.dropout import Dropout, kept, kept_pairs, limit_and_growth
 from hynt.kernels.entity_softmax import EntityQuestions, entity_loss, plain_entity_loss
 from hynt.kernels.linear_maps import apply_all
-from hynt.kernels.segment_sums import look_up, sum_up, summed
+from hynt.kernels.segment_sums import look_up, scaled, sum_up, summed
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from hynt.models.layers import message_passing
 from hynt.models.layers.message_passing import MessageLayer, NodeAttention, Pairs, linear, norm
@@ -40,7 +40,7 @@ def by_kernel(monkeypatch):
     """Switches all modules over to their kernels."""
 
     def switch():
-        for module in (entity_softmax, linear_maps, message_passing):
+        for module in (entity_softmax, linear_maps, message_passing, segment_sums):
             monkeypatch.setattr(module, "kernels_serve", lambda x, width: True)
 
     return switch
@@ -75,6 +75,15 @@ def test_sums_of_sorted_items(links):
     expected = torch.zeros(links.rows + 1, 24).index_add_(0, links.row.long(), items)[:-1]
     torch.testing.assert_close(summed_by_kernel(items, links), expected)
     torch.testing.assert_close(summed(items, links), expected)
+
+
+@pytest.mark.parametrize("links", LISTS.values(), ids=LISTS)
+def test_items_times_rows(links, by_kernel):
+    shapes = (len(links.row), 16), (links.rows, 16), (3, 16)
+    items, table, more = (torch.randn(shape, requires_grad=True) for shape in shapes)
+    plain, outer = scaled(items, table, links, more), torch.randn(len(links.row) + 3, 16)
+    by_kernel()
+    agree(scaled(items, table, links, more), plain, [items, table, more], outer)
 
 
 def test_look_ups_and_sums_are_each_others_way_back():

@@ -45,7 +45,7 @@ SMALL = HyntInductiveSettings(
 @contextmanager
 def plain_forms() -> Iterator[None]:
     """Inside, no kernel of the model's is used."""
-    modules = (entity_softmax, linear_maps, message_passing)
+    modules = (entity_softmax, linear_maps, message_passing, segment_sums)
     before = [module.kernels_serve for module in modules], segment_sums.HAS_TRITON
     for module in modules:
         module.kernels_serve = lambda x, width: False  # type: ignore[attr-defined]

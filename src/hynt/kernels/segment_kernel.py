@@ -1,4 +1,5 @@
-"""Triton kernels over segments of a sorted list: sums, whose plain twin is `segment_sums.summed`, and attention.
+"""Triton kernels over segments of a sorted list: sums, whose plain twin is `segment_sums.summed`; items times rows of a
+table, whose plain twin is `segment_sums.scaled`; and attention.
 
 Attention is over nodes and the messages they receive, each way one kernel and a small one for long segments. A program
 looks at one piece of a node's messages and gathers keys and values itself. Logits are clamped, so parts of a softmax
@@ -87,6 +88,66 @@ def summed_by_kernel(items: Tensor, links: Links) -> Tensor:
         num_warps=4,
     )
     return out
+
+
+ITEMS = 16
+"""Items that a program scales together."""
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _scale(  # type: ignore[no-untyped-def]
+    items, table, rows_of, more, out, count, every, rows, width: tl.constexpr, tile: tl.constexpr
+):
+    item, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
+    mine, behind = (item < count)[:, None], ((item >= count) & (item < every))[:, None]
+    row = tl.minimum(tl.load(rows_of + item, item < count, 0), rows - 1).to(tl.int64)
+    at = item.to(tl.int64)[:, None] * width + column[None, :]
+    x = tl.load(items + at, mine, 0.0).to(tl.float32)
+    factor = 1 + tl.load(table + row[:, None] * width + column[None, :], mine, 0.0).to(tl.float32)
+    other = tl.load(more + (item.to(tl.int64) - count)[:, None] * width + column[None, :], behind, 0.0)
+    tl.store(out + at, tl.where(mine, (x * factor).to(out.dtype.element_ty), other), mine | behind)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _scale_back(  # type: ignore[no-untyped-def]
+    outer, items, table, rows_of, of_items, of_rows, count, rows, width: tl.constexpr, tile: tl.constexpr
+):
+    item, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
+    there = (item < count)[:, None]
+    row = tl.minimum(tl.load(rows_of + item, item < count, 0), rows - 1).to(tl.int64)
+    at = item.to(tl.int64)[:, None] * width + column[None, :]
+    g, x = tl.load(outer + at, there, 0.0).to(tl.float32), tl.load(items + at, there, 0.0).to(tl.float32)
+    factor = 1 + tl.load(table + row[:, None] * width + column[None, :], there, 0.0).to(tl.float32)
+    kind = of_items.dtype.element_ty
+    tl.store(of_items + at, (g * factor).to(kind), there)
+    tl.store(of_rows + at, (g * x).to(kind), there)
+
+
+class Scaled(torch.autograd.Function):
+    """`apply(items, table, more, links)`: items times 1 + the row of each, and `more` behind them."""
+
+    @staticmethod
+    def forward(context: Any, items: Tensor, table: Tensor, more: Tensor, links: Links) -> Tensor:
+        items, table, more = items.contiguous(), table.contiguous(), more.contiguous()
+        (count, width), every = items.shape, len(items) + len(more)
+        out = items.new_empty(every, width)
+        _scale[(triton.cdiv(every, ITEMS),)](
+            items, table, links.row, more, out, count, every, links.rows, width, ITEMS, num_warps=4
+        )
+        context.save_for_backward(items, table)
+        context.links = links
+        return out
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        (items, table), links, outer = context.saved_tensors, context.links, gradients[0].contiguous()
+        count, width = items.shape
+        of_items, of_rows = torch.empty_like(items), torch.empty_like(items)
+        if count:
+            _scale_back[(triton.cdiv(count, ITEMS),)](
+                outer, items, table, links.row, of_items, of_rows, count, links.rows, width, ITEMS, num_warps=4
+            )
+        return of_items, summed_by_kernel(of_rows, links), outer[count:], None
 
 
 BLOCK, WARPS = 4, 1

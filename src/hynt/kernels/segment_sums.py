@@ -14,7 +14,7 @@ from torch import Tensor
 
 from hynt.batches.fact_slots import Links
 from hynt.batches.message_plan import MessagePlan, SummedItems
-from hynt.kernels.device import HAS_TRITON
+from hynt.kernels.device import HAS_TRITON, kernels_serve
 
 
 def summed(items: Tensor, links: Links) -> Tensor:
@@ -65,6 +65,16 @@ def look_up(table: Tensor, links: Links) -> Tensor:
     """(items, width) rows of `table` (rows, width)."""
     found: Tensor = LookUp.apply(table, links)  # type: ignore[no-untyped-call]
     return found
+
+
+def scaled(items: Tensor, table: Tensor, links: Links, more: Tensor) -> Tensor:
+    """(items + more, width): `items` (items, width), each times 1 + its row of `table` (rows, width), then `more`."""
+    if kernels_serve(items, items.shape[1]):
+        from hynt.kernels.segment_kernel import Scaled
+
+        found: Tensor = Scaled.apply(items, table, more, links)  # type: ignore[no-untyped-call]
+        return found
+    return torch.cat([items * (1 + look_up(table, links)), more])
 
 
 def sum_up(items: Tensor, links: Links) -> Tensor:

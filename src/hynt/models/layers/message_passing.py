@@ -22,7 +22,7 @@ from hynt.batches.message_plan import MessagePlan, Received, plan_observed
 from hynt.kernels.device import Beside, kernels_serve
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.linear_maps import added_and_normed, apply, apply_all
-from hynt.kernels.segment_sums import look_up, other_slots, sum_up
+from hynt.kernels.segment_sums import look_up, other_slots, scaled, sum_up
 
 VALUE_CODES, RANK_CODES, LOG_CODES, WAVES = 32, 16, 8, 6
 
@@ -231,7 +231,7 @@ class MessageLayer(nn.Module):
         # Relations are small work beside that on values; plain forms would let go of what a branch still reads.
         branch = Beside(own_relations.device, wanted=of_relations.by_kernel)
         for plan, numbers in parts:
-            number = torch.cat([numbers.encoded * (1 + look_up(scale, numbers.relation)), numbers.bare])
+            number = scaled(numbers.encoded, scale, numbers.relation, numbers.bare)
             number_pair, number_own = apply_all([self.number_pair, self.number_own], number)
             pairs = Pairs(entity_pair, number_pair, relation_pair)
             to_values, to_relations = self._keys_and_values(pairs, plan, drop.message)
