@@ -58,13 +58,13 @@ class HashedDropout(torch.autograd.Function):
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def is_kept_pair(row, column, keys, limit, width: tl.constexpr):  # type: ignore[no-untyped-def]
-    """(rows, columns) bool for rows (·,) and columns (·,) of a table of this width."""
-    place = row.to(tl.uint32)[:, None] * (width // 2) + (column.to(tl.uint32) >> 1)[None, :]
+def is_kept_pair(row, first, keys, limit, width: tl.constexpr, columns: tl.constexpr):  # type: ignore[no-untyped-def]
+    """(rows, columns) bool for rows (·,) and so many columns from `first`, an even one, of a table of this width."""
+    pair = first // 2 + tl.arange(0, columns // 2)
+    place = row.to(tl.uint32)[:, None] * (width // 2) + pair.to(tl.uint32)[None, :]
     mixed = place + tl.load(keys).to(tl.uint32)
     mixed = (mixed ^ (mixed >> 16)) * 0x7FEB352D
     mixed = mixed ^ tl.load(keys + 1).to(tl.uint32)
     mixed = (mixed ^ (mixed >> 15)) * 0x46CA68B
     mixed = mixed ^ (mixed >> 16)
-    bits = (mixed >> ((column & 1) * 16).to(tl.uint32)[None, :]) & 0xFFFF
-    return bits >= limit
+    return tl.interleave(mixed & 0xFFFF, mixed >> 16) >= limit

@@ -140,7 +140,7 @@ def _net(  # type: ignore[no-untyped-def]
     f = tl.load(summed + at, there[:, None], 0.0).to(tl.float32)
     f += tl.load(role_bias + role[:, None] * width + column[None, :]).to(tl.float32)
     if drops:
-        f = tl.where(is_kept_pair(row, column, first_keys, limit, width), f * grown, 0.0)
+        f = tl.where(is_kept_pair(row, 0, first_keys, limit, width, width), f * grown, 0.0)
     normed, inverse = _normed(f, epsilon, width)
     normed = normed.to(kind)
     tl.store(normed_out + at, normed, there[:, None])
@@ -153,7 +153,7 @@ def _net(  # type: ignore[no-untyped-def]
         below, _ = _phi(hidden)
         hidden = hidden * below
         if drops:
-            hidden = tl.where(is_kept_pair(row, unit, second_keys, limit, width), hidden * grown, 0.0)
+            hidden = tl.where(is_kept_pair(row, start, second_keys, limit, width, block), hidden * grown, 0.0)
         out_of = tl.load(weight_out + column[None, :] * width + unit[:, None])  # (block, width)
         f = tl.dot(hidden.to(kind), out_of, f, input_precision="tf32x3")
     tl.store(message + at, f.to(kind), there[:, None])
@@ -179,7 +179,7 @@ def _net_back(  # type: ignore[no-untyped-def]
         slope = below + hidden * 0.3989422804014327 * power
         hidden = hidden * below
         if drops:
-            kept = is_kept_pair(row, unit, keys, limit, width)
+            kept = is_kept_pair(row, start, keys, limit, width, block)
             hidden = tl.where(kept, hidden * grown, 0.0)
             slope = tl.where(kept, slope * grown, 0.0)
         here = row.to(tl.int64)[:, None] * width + unit[None, :]
@@ -211,7 +211,7 @@ def _norms_back(  # type: ignore[no-untyped-def]
         normed = tl.load(normed_all + at, there[:, None], 0.0).to(tl.float32)
         g += _normed_back(inner, normed, tl.load(inner_scale + row, there, 0.0), width)
         if drops:
-            g = tl.where(is_kept_pair(row, column, keys, limit, width), g * grown, 0.0)
+            g = tl.where(is_kept_pair(row, 0, keys, limit, width, width), g * grown, 0.0)
         role = tl.load(message_role + row, there, 0)[:, None]
         head += tl.where(role == 0, g, 0.0)
         tail += tl.where(role == 1, g, 0.0)
