@@ -18,7 +18,8 @@ from torch import Tensor
 from hynt.batches.message_plan import MessagePlan
 from hynt.kernels.dropout import limit_and_growth
 from hynt.kernels.dropout_kernel import is_kept_pair
-from hynt.kernels.linear_kernel import column_sums
+from hynt.kernels.linear_kernel import column_sums, gradients_of_maps
+from hynt.kernels.linear_maps import go_together
 from hynt.kernels.segment_kernel import summed_by_kernel
 
 
@@ -161,7 +162,7 @@ def _net(  # type: ignore[no-untyped-def]
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _net_back(  # type: ignore[no-untyped-def]
-    outer, normed_all, weight_in, bias_in, weight_out, keys, hidden_out, of_hidden_out, of_bias, messages, limit, grown,
+    outer, normed_all, weight_in, bias_in, weight_out, keys, hidden_out, of_hidden_out, messages, limit, grown,
     width: tl.constexpr, tile: tl.constexpr, block: tl.constexpr, drops: tl.constexpr,
 ):
     """The net's hidden units again, and their gradients."""
@@ -186,27 +187,25 @@ def _net_back(  # type: ignore[no-untyped-def]
         tl.store(hidden_out + here, hidden.to(kind), there[:, None])
         out_of = tl.load(weight_out + column[:, None] * width + unit[None, :])  # (width, block)
         of_hidden = tl.dot(g, out_of, input_precision="ieee") * slope  # 0 in rows that are not there, as g is
-        tl.store(of_bias + tl.program_id(0) * width + unit, tl.sum(of_hidden, 0))
         tl.store(of_hidden_out + here, of_hidden.to(kind), there[:, None])
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _norms_back(  # type: ignore[no-untyped-def]
-    outer, of_normed, normed_all, inner_scale, summed, scale, message_role, keys, of_sum, of_biases,
+    outer, of_normed, normed_all, inner_scale, summed, scale, message_role, keys, of_sum, of_roles,
     messages, limit, grown,
     width: tl.constexpr, tile: tl.constexpr, tiles: tl.constexpr, drops: tl.constexpr,
 ):
-    """Back through both norms, and this program's part of the sums over messages: of each role's, and of all."""
+    """Back through both norms, and this program's part of the sums over the messages of each role."""
     column = tl.arange(0, width)
     # Added up across the tile only at the end: before, every thread adds for itself.
     head, tail = tl.zeros([tile, width], tl.float32), tl.zeros([tile, width], tl.float32)
-    qualifier, total = tl.zeros([tile, width], tl.float32), tl.zeros([tile, width], tl.float32)
+    qualifier = tl.zeros([tile, width], tl.float32)
     for number in range(tiles):
         row = (tl.program_id(0) * tiles + number) * tile + tl.arange(0, tile)
         there = row < messages
         at = row.to(tl.int64)[:, None] * width + column[None, :]
         g = tl.load(outer + at, there[:, None], 0.0).to(tl.float32)
-        total += g
         inner = tl.load(of_normed + at, there[:, None], 0.0).to(tl.float32)
         normed = tl.load(normed_all + at, there[:, None], 0.0).to(tl.float32)
         g += _normed_back(inner, normed, tl.load(inner_scale + row, there, 0.0), width)
@@ -219,11 +218,10 @@ def _norms_back(  # type: ignore[no-untyped-def]
         x = tl.load(summed + at, there[:, None], 0.0).to(tl.float32)
         of_x = _normed_back(g, x, tl.load(scale + row, there, 0.0), width)
         tl.store(of_sum + at, of_x.to(of_sum.dtype.element_ty), there[:, None])
-    part = of_biases + tl.program_id(0) * (4 * width) + column
+    part = of_roles + tl.program_id(0) * (3 * width) + column
     tl.store(part, tl.sum(head, 0))
     tl.store(part + width, tl.sum(tail, 0))
     tl.store(part + 2 * width, tl.sum(qualifier, 0))
-    tl.store(part + 3 * width, tl.sum(total, 0))
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -303,16 +301,15 @@ class KeysAndValues(torch.autograd.Function):
         drops = *limit_and_growth(context.rate), d
         shape = NET_BACK if kind == torch.bfloat16 else EXACT_BACK
         tiles = triton.cdiv(messages, shape.tile)
-        of_bias_in = message.new_empty(tiles, d, dtype=torch.float32)
         _net_back[(tiles,)](
-            outer, normed, weight_in, bias_in, weight_out, keys[1], hidden, of_hidden, of_bias_in, messages, *drops,
+            outer, normed, weight_in, bias_in, weight_out, keys[1], hidden, of_hidden, messages, *drops,
             shape.tile, min(shape.block, d), both[0] is not None, num_warps=shape.warps, num_stages=shape.stages,
         )
         of_normed = of_hidden @ weight_in
         programs = triton.cdiv(messages, SLOTS * TILES)
-        of_biases = message.new_empty(programs, 4, d, dtype=torch.float32)
+        of_roles = message.new_empty(programs, 3 * d, dtype=torch.float32)
         _norms_back[(programs,)](
-            outer, of_normed, normed, inner_scale, summed, scale, plan.message_role, keys[0], of_sum, of_biases,
+            outer, of_normed, normed, inner_scale, summed, scale, plan.message_role, keys[0], of_sum, of_roles,
             messages, *drops, SLOTS, TILES, both[0] is not None, num_warps=4,
         )
         slots = len(plan.slot_first)
@@ -323,10 +320,15 @@ class KeysAndValues(torch.autograd.Function):
         )
         of_value_rows = summed_by_kernel(of_pair, plan.value_rows)
         entity_rows = 3 * context.entities
-        biases = column_sums(of_biases.view(programs, 4 * d), kind).view(4, d)
+        given, outers = [normed, hidden, message, message[:first]], [of_hidden, outer, of_values, of_relations]
+        if go_together(message, outers):
+            weights, (of_bias_in, of_bias_out, _, _) = gradients_of_maps(given, outers)
+        else:
+            weights = [one.t() @ x for one, x in zip(outers, given, strict=True)]
+            of_bias_in, of_bias_out = column_sums(of_hidden, kind), column_sums(outer, kind)
         return (
             of_value_rows[:entity_rows].view(-1, 3 * d), of_value_rows[entity_rows:].view(-1, 2 * d),
-            summed_by_kernel(of_pair, plan.relation_rows).view(-1, 3 * d), biases[:3],
-            of_hidden.t() @ normed, column_sums(of_bias_in, kind), outer.t() @ hidden, biases[3],
-            of_values.t() @ message, of_relations.t() @ message[:first], None, None, None, None,
+            summed_by_kernel(of_pair, plan.relation_rows).view(-1, 3 * d),
+            column_sums(of_roles, kind).view(3, d), weights[0], of_bias_in, weights[1], of_bias_out,
+            weights[2], weights[3], None, None, None, None,
         )

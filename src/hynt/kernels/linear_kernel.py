@@ -73,7 +73,7 @@ PARTS, PLACES = 8, 256
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _weights(  # type: ignore[no-untyped-def]
-    x, outer0, outer1, outer2, outer3, rows0, rows1, rows2, rows3, partial, splits,
+    x0, x1, x2, x3, outer0, outer1, outer2, outer3, rows0, rows1, rows2, rows3, partial, splits,
     outputs0: tl.constexpr, outputs1: tl.constexpr, outputs2: tl.constexpr, outputs3: tl.constexpr,
     inputs: tl.constexpr, out_tile: tl.constexpr, in_tile: tl.constexpr, block: tl.constexpr,
 ):
@@ -87,20 +87,20 @@ def _weights(  # type: ignore[no-untyped-def]
     tiles3: tl.constexpr = tiles2 + (outputs2 + out_tile - 1) // out_tile
     every: tl.constexpr = outputs0 + outputs1 + outputs2 + outputs3
     number, split = tl.program_id(0) // across, tl.program_id(1)
-    outer, rows, outputs, first_tile, first_output = outer0, rows0, outputs0, 0, 0
+    x, outer, rows, outputs, first_tile, first_output = x0, outer0, rows0, outputs0, 0, 0
     if number >= tiles1:
-        outer, rows, outputs, first_tile, first_output = outer1, rows1, outputs1, tiles1, outputs0
+        x, outer, rows, outputs, first_tile, first_output = x1, outer1, rows1, outputs1, tiles1, outputs0
     if number >= tiles2:
-        outer, rows, outputs, first_tile, first_output = outer2, rows2, outputs2, tiles2, outputs0 + outputs1
+        x, outer, rows, outputs, first_tile, first_output = x2, outer2, rows2, outputs2, tiles2, outputs0 + outputs1
     if number >= tiles3:
-        outer, rows, outputs, first_tile = outer3, rows3, outputs3, tiles3
+        x, outer, rows, outputs, first_tile = x3, outer3, rows3, outputs3, tiles3
         first_output = outputs0 + outputs1 + outputs2
     output = (number - first_tile) * out_tile + tl.arange(0, out_tile)
     entry = (tl.program_id(0) % across) * in_tile + tl.arange(0, in_tile)
     each = tl.cdiv(tl.cdiv(rows, splits), block) * block
     first = split * each
     last = tl.minimum(first + each, rows)
-    ones = tl.full([block, 16], 1.0, tl.float32).to(x.dtype.element_ty)
+    ones = tl.full([block, 16], 1.0, tl.float32).to(x0.dtype.element_ty)
     of_weight = tl.zeros([out_tile, in_tile], tl.float32)
     of_bias = tl.zeros([out_tile, 16], tl.float32)  # sixteen times the same, as a product is at least so wide
     for start in range(first, last, block):
@@ -120,11 +120,13 @@ def _weights(  # type: ignore[no-untyped-def]
         tl.store(place + every * inputs + first_output + output, tl.sum(of_bias, 1) / 16, mine)
 
 
-def gradients_of_maps(x: Tensor, outers: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """The gradients of weights (outputs, inputs) and of biases (outputs,) of up to four maps of the first rows of `x`
-    (n, inputs), from those of what they made, (rows, outputs) each; in that precision, added up in float32.
+def gradients_of_maps(given: Sequence[Tensor], outers: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """The gradients of weights (outputs, inputs) and of biases (outputs,) of up to four maps of the first rows of what
+    each was given, (n, inputs), from those of what it made, (rows, outputs); in that precision, added up in float32.
     """
-    x, outputs, inputs = x.contiguous(), [outer.shape[1] for outer in outers], x.shape[1]
+    given = [one.contiguous() for one in given]
+    x = given[0]
+    outputs, inputs = [outer.shape[1] for outer in outers], x.shape[1]
     more = MOST_MAPS - len(outers)
     tiles = sum(triton.cdiv(count, OUTPUTS) for count in outputs) * triton.cdiv(inputs, INPUTS)
     longest = max([1, *(len(outer) for outer in outers)])
@@ -133,8 +135,8 @@ def gradients_of_maps(x: Tensor, outers: Sequence[Tensor]) -> tuple[list[Tensor]
     room = every * (inputs + 1)
     partial = torch.empty(splits, room, dtype=torch.float32, device=x.device)
     _weights[(tiles, splits)](
-        x, *outers, *([outers[0]] * more), *(len(outer) for outer in outers), *([0] * more), partial, splits,
-        *outputs, *([0] * more), inputs, OUTPUTS, INPUTS, ROWS, num_warps=8, num_stages=3,
+        *given, *([x] * more), *outers, *([outers[0]] * more), *(len(outer) for outer in outers), *([0] * more),
+        partial, splits, *outputs, *([0] * more), inputs, OUTPUTS, INPUTS, ROWS, num_warps=8, num_stages=3,
     )
     found = torch.empty(room, dtype=x.dtype, device=x.device)
     _add_rows[(1, triton.cdiv(room, PLACES))](

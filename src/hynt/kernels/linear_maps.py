@@ -41,7 +41,7 @@ class _Maps(torch.autograd.Function):
 
         x, *weights = context.saved_tensors
         outers = [gradient.contiguous() for gradient in gradients]
-        together = _go_together(x, outers)
+        together = go_together(x, outers)
         of_x: Tensor | None = None
         found: list[Tensor | None] = [None] * (2 * len(weights))
         for number in context.sequence:
@@ -58,7 +58,7 @@ class _Maps(torch.autograd.Function):
             if context.has_bias[number]:
                 found[2 * number + 1] = column_sums(outer, weight.dtype)
         if together:
-            found[::2], biases = gradients_of_maps(x, outers)
+            found[::2], biases = gradients_of_maps([x] * len(outers), outers)
             found[1::2] = [one if has else None for one, has in zip(biases, context.has_bias, strict=True)]
         return of_x, None, *found
 
@@ -66,7 +66,7 @@ class _Maps(torch.autograd.Function):
 MOST_TOGETHER, MULTIPLE = 4, 16
 
 
-def _go_together(x: Tensor, outers: Sequence[Tensor]) -> bool:
+def go_together(x: Tensor, outers: Sequence[Tensor]) -> bool:
     """Whether one kernel finds the gradients of all weights and biases: in bf16, of widths that it reads fast. In
     float32 its products would be slow.
     """
