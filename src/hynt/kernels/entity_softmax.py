@@ -62,14 +62,18 @@ class _EntityLoss(torch.autograd.Function):
     ) -> Tensor:
         n, wide = len(states), len(states) + (-len(states) % ALIGNMENT if by_kernel else 0)
         table, seen = functional.pad(states, (0, 0, 0, wide - n)), functional.pad(asked.seen, (0, wide - n))
+        unseen = torch.where(seen, 0.0, LAST).to(states.dtype)  # added by the product itself, which costs nothing
         total, of_x, of_states = [], [], None
         rows = max(1, scores // wide)
         for begin in range(0, len(x), rows):
             part = slice(begin, begin + rows)
             answer, weight, start, known = (one[part] for one in (asked.answer, asked.weight, asked.start, asked.known))
             mine = EntityQuestions(answer, weight, seen, start, known, asked.true)
-            found = x[part] @ table.t()
-            loss, found = _by_kernel(found, n, mine) if by_kernel else _in_place(found, mine)
+            if by_kernel:
+                found = functional.linear(x[part], table, unseen)
+                loss = _by_kernel(found, mine)
+            else:
+                loss, found = _in_place(x[part] @ table.t(), mine)
             total.append((loss * weight).sum())
             of_x.append(found @ table)
             added = _product(found.t(), x[part])[:n]
@@ -84,10 +88,11 @@ class _EntityLoss(torch.autograd.Function):
         return of_x * gradients[0].to(of_x.dtype), of_states * gradients[0].to(of_x.dtype), None, None, None
 
 
-def _by_kernel(scores: Tensor, columns: int, asked: EntityQuestions) -> tuple[Tensor, Tensor]:
+def _by_kernel(scores: Tensor, asked: EntityQuestions) -> Tensor:
+    """(k,) losses from the scores (k, n), LAST already added where it must be; gradients come where the scores were."""
     from hynt.kernels.softmax_kernel import losses_then_gradients
 
-    return losses_then_gradients(scores, columns, asked, LAST), scores
+    return losses_then_gradients(scores, asked, LAST)
 
 
 def _in_place(scores: Tensor, asked: EntityQuestions) -> tuple[Tensor, Tensor]:

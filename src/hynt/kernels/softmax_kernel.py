@@ -25,13 +25,14 @@ FEW = 256
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _rows(  # type: ignore[no-untyped-def]
-    scores, seen, answer, weight, starts, counts, true, loss, columns, wide,
+    scores, answer, weight, starts, counts, true, loss, wide,
     last: tl.constexpr, block: tl.constexpr, few: tl.constexpr,
 ):
+    log2_of_e: tl.constexpr = 1.4426950408889634
     row = tl.program_id(0).to(tl.int64)
     base = scores + row * wide
     right, factor = tl.load(answer + row), tl.load(weight + row)
-    picked = tl.load(base + right).to(tl.float32) + tl.where(tl.load(seen + right) != 0, 0.0, last)
+    picked = tl.load(base + right).to(tl.float32)
     first, count = tl.load(starts + row), tl.load(counts + row)
     for start in range(0, count, few):
         nth = start + tl.arange(0, few)
@@ -40,38 +41,34 @@ def _rows(  # type: ignore[no-untyped-def]
     tl.debug_barrier()  # what was written is read below by other threads
     top = float("-inf")
     mass = tl.zeros([block], tl.float32)  # Σ exp(s − top), still apart by place in the block
+    # Whatever is done here is done a billion times a step: what all rows share is in the scores already.
     for start in range(0, wide, block):
         at = start + tl.arange(0, block)
-        s = tl.load(base + at, at < wide, 0.0).to(tl.float32)
-        s += tl.where(tl.load(seen + at, at < wide, 0) != 0, 0.0, last)
-        s = tl.where(at < columns, s, float("-inf"))
+        s = tl.load(base + at, at < wide, float("-inf")).to(tl.float32)
         higher = tl.maximum(top, tl.max(s, 0))
-        mass = mass * tl.exp(top - higher) + tl.exp(s - higher)
+        mass = mass * tl.exp(top - higher) + tl.exp2(s * log2_of_e - higher * log2_of_e)
         top = higher
     normaliser = top + tl.log(tl.sum(mass, 0))
     tl.store(loss + row, normaliser - picked)
-    # Every thread has read the answer's score before any overwrites it.
-    tl.debug_barrier()
     for start in range(0, wide, block):
         at = start + tl.arange(0, block)
         s = tl.load(base + at, at < wide, 0.0).to(tl.float32)
-        s += tl.where(tl.load(seen + at, at < wide, 0) != 0, 0.0, last)
-        gradient = (tl.exp(s - normaliser) - tl.where(at == right, 1.0, 0.0)) * factor
-        gradient = tl.where(at < columns, gradient, 0.0)
-        tl.store(base + at, gradient.to(scores.dtype.element_ty), at < wide)
+        share = tl.exp2(s * log2_of_e - normaliser * log2_of_e)
+        tl.store(base + at, (share * factor).to(scores.dtype.element_ty), at < wide)
+    tl.debug_barrier()  # the right answer's gradient was written as if it were another's
+    tl.store(base + right, ((tl.exp(picked - normaliser) - 1) * factor).to(scores.dtype.element_ty))
 
 
-def losses_then_gradients(scores: Tensor, columns: int, asked: EntityQuestions, last: float) -> Tensor:
-    """(k,) float32 cross entropies of the first `columns` of (k, wide) contiguous scores.
-
-    `last` is added where `asked.seen` (wide,) is false, and is the score of other true answers. The scores become the
-    gradients of Σ weight · cross entropy, in place; further columns become 0.
+def losses_then_gradients(scores: Tensor, asked: EntityQuestions, last: float) -> Tensor:
+    """(k,) float32 cross entropies of (k, wide) contiguous scores. Those of what may be no answer are so low already;
+    `last` becomes the score of other true answers. The scores become the gradients of Σ weight · cross entropy, in
+    place.
     """
     loss = torch.empty(len(scores), dtype=torch.float32, device=scores.device)
     if len(scores):
         _rows[(len(scores),)](
-            scores, asked.seen.view(torch.uint8), asked.answer, asked.weight, asked.start, asked.known, asked.true,
-            loss, columns, scores.shape[1], last, BLOCK, FEW, num_warps=WARPS,
+            scores, asked.answer, asked.weight, asked.start, asked.known, asked.true, loss, scores.shape[1],
+            last, BLOCK, FEW, num_warps=WARPS,
         )
     return loss
 
