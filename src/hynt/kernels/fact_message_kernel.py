@@ -71,7 +71,7 @@ def _phi(x):  # type: ignore[no-untyped-def]
 
     By Abramowitz and Stegun 7.1.26, within 1.5e-7: half the work of a library's, and both need the same power.
     """
-    power = tl.exp(-0.5 * x * x)
+    power = tl.exp2(-0.7213475204444817 * x * x)  # half the logarithm of e to base 2: e^(−x²/2)
     t = 1 / (1 + 0.23164189 * tl.abs(x))
     tail = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t * power
     return tl.where(x > 0, 1 - 0.5 * tail, 0.5 * tail), power
