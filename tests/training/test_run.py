@@ -8,6 +8,7 @@ import shutil
 import pytest
 import torch
 
+from hynt.config import with_overrides
 from hynt.errors import DataError, UsageError
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
@@ -269,6 +270,22 @@ def test_a_step_that_does_not_fit_says_what_makes_it_smaller(tmp_path, monkeypat
     monkeypatch.setattr("hynt.training.run.trained", full)
     run = start(small_graph(), tiny_settings(model), tmp_path / "run", CPU)
     with pytest.raises(DataError, match=rf"ran out of memory.*--set {advice}\.$"):
+        train(run, CPU)
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [("mt-kgnn", "model.attribute_steps=1,000,000,000"), ("hynt-inductive", "model.feedforward=100,000")],
+)
+def test_a_step_that_does_not_fit_for_one_setting_names_that_one(tmp_path, monkeypatch, model, asked):
+    def full(*arguments, **options):
+        raise torch.cuda.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr("hynt.training.run.trained", full)
+    settings = with_overrides(tiny_settings(model), [asked.replace(",", "")])
+    run = start(small_graph(), settings, tmp_path / "run", CPU)
+    value = asked.partition("=")[2]
+    with pytest.raises(DataError, match=rf"ran out of memory with {asked};.*with less than {value}; \d+ is usual\.$"):
         train(run, CPU)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -253,6 +254,26 @@ def test_a_run_that_was_out_of_time_is_not_trained_further():
     end = trainer(model, Points(), notebook, chosen, clock=Ticking()).train(saved)
     assert end.finished
     assert len(notebook.epochs) == before
+
+
+def test_what_follows_the_first_phase_has_a_quarter_of_the_time_besides():
+    chosen = settings(epochs=1000, schedule=Schedule(epochs=1000, period=2, seconds=200.0))
+    model = Line()
+    notebook = Notebook(model)
+    both = trainer(model, Points(), notebook, chosen, clock=Ticking())
+    both.phases = [*both.phases, replace(both.phases[0], epochs=10**9, rate=0.01)]
+    end = both.train(TrainingState())
+    assert end.finished
+    assert 250.0 <= end.seconds < 265.0
+    assert end.phase == 2
+
+
+def test_a_factor_far_above_what_is_usual_is_what_a_loss_without_end_is_blamed_on():
+    chosen = settings(optimiser=Optimiser(learning_rate=1e30))
+    model = Line()
+    loop = trainer(model, Points(spoiled_epoch=3), Notebook(model), chosen)
+    with pytest.raises(NotFinite, match=r"a lower optimiser.learning_rate than 1e\+30, of which 0.001 is usual"):
+        loop.train(TrainingState())
 
 
 def test_a_linear_schedule_ends_with_the_time():

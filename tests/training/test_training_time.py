@@ -168,6 +168,13 @@ def test_an_estimate_tells_of_the_whole_process_and_of_the_first_check():
     assert estimate(graph, timed, CPU).seconds == pytest.approx(5.0)
 
 
+def test_an_estimate_counts_what_follows_the_first_phase_as_far_as_it_may_last():
+    endless = tiny_settings("kbln", schedule={"epochs": 10**8, "period": 2, "seconds": 8.0})
+    for head_epochs, seconds in ((10**8, 10.0), (1, 8.0)):
+        settings = replace(endless, model=replace(endless.model, head_epochs=head_epochs))
+        assert estimate(small_graph(), settings, CPU).seconds == pytest.approx(seconds, abs=0.5)
+
+
 def test_an_estimate_tells_what_weighing_statistics_takes_on_top():
     graph = small_graph()
     plain = tiny_settings(schedule={"epochs": 2, "period": 2})

@@ -31,7 +31,7 @@ from hynt.graph.vocabulary import Vocabulary
 from hynt.limits import MODEL_MEMORY, MOST_TENSORS, memory_here
 from hynt.models.registry import MODELS, build, offered_models
 from hynt.runs import CONFIG
-from hynt.runs.settings import RunSettings, settings_class
+from hynt.runs.settings import RunSettings, furthest_above, settings_class
 
 ENSEMBLE = "ensemble"
 """The model of a run that is made of runs: no entry of the registry, since it is not trained."""
@@ -136,19 +136,12 @@ def check_memory(
         return
     literals = distinct_literals(table) if needs_literals(settings) else None
     facts = FactTensors.from_table(table.take(np.arange(1)), vocabulary, scaling, literals=literals)
-    usual = {name: value for name, value in vars(type(settings.model)()).items() if type(value) is int}
-    counts = {name: getattr(settings.model, name) for name in usual}
-    unusual = [name for name in usual if counts[name] > usual[name]]
-    largest = max(unusual, key=lambda name: counts[name] / max(1, usual[name]), default="")
+    where, much, usual = furthest_above(settings, int, ("model.",), times=0) or ("model", 0, 0)
 
     def refusal(asked: str, *, of_tensors: bool) -> HyntError:
         del of_tensors
-        less = f"Give less than {counts[largest]:,}; {usual[largest]:,} is usual." if largest else ""
-        return UsageError(
-            f"the model needs {asked}, more than there is room for here.",
-            where=f"model.{largest}" if largest else "model",
-            advice=less or "Train it where there is more memory.",
-        )
+        less = f"Give less than {much:,}; {usual:,} is usual." if much else "Train it where there is more memory."
+        return UsageError(f"the model needs {asked}, more than there is room for here.", where=where, advice=less)
 
     copies = 1 if device.type == "cuda" else _COPIES[settings.optimiser.method]
     try:

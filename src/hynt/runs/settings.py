@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal
 
 from hynt.batches.masked_batch import Masking
-from hynt.config import to_mapping
+from hynt.config import flat, to_mapping
 from hynt.config.declarations import Count, Positive, Range, Rate
 from hynt.files import changes
 from hynt.objectives.losses import LossSettings
@@ -185,6 +185,26 @@ def settings_class(model_name: str, model_settings: type) -> type[RunSettings]:
 def _made(model_name: str, model_settings: type) -> type[RunSettings]:
     own = [("model_name", str, field(default=model_name)), ("model", model_settings, field(default=model_settings()))]
     return make_dataclass("RunSettings", own, bases=(RunSettings,), frozen=True)
+
+
+FAR_ABOVE = 10
+"""A setting so many times its default is what went wrong, rather than what usually does."""
+
+
+def furthest_above(
+    settings: TrainingSettings, kind: type, groups: tuple[str, ...], times: float = FAR_ABOVE
+) -> tuple[str, Any, Any] | None:
+    """Of the counts (int) or factors (float) whose paths begin so: the one that is more than so many times its default
+    or 1, by most, with its value and its default.
+    """
+    usual, given = (flat(to_mapping(one)) for one in (type(settings)(), settings))
+    ratios = {
+        name: value / max(usual[name], 1)
+        for name, value in given.items()
+        if name.startswith(groups) and type(value) is type(usual.get(name)) is kind and value > usual[name]
+    }
+    most = max(ratios, key=lambda name: ratios[name], default="")
+    return (most, given[most], usual[most]) if most and ratios[most] > times else None
 
 
 def differences(old: RunSettings, new: RunSettings) -> list[str]:

@@ -6,6 +6,7 @@ meant, and thrown away; what autograd keeps for the way back is counted while th
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import asdict, dataclass, fields
@@ -28,6 +29,7 @@ from hynt.runs.training_data import fit_scaling, training_data, training_table
 from hynt.training.optimisation import Optimisation
 from hynt.training.process import phases_for, threads_for, uses_bf16, within_memory
 from hynt.training.step import CapturedStep, EagerStep, StepRunner
+from hynt.training.trainer import LATER
 from hynt.training.validating import validates
 
 TIMED_STEPS, TIMED_SECONDS = 3, 0.5
@@ -96,12 +98,11 @@ def _estimated(graph: KnowledgeGraph, settings: RunSettings, scaling: NumberScal
         with threads_for(phases, device):
             per_step = _seconds(runner, phase, settings.seed, device)
         steps = len(phase.stream.epoch(settings.seed, 0))
-        epochs += phase.epochs
-        total += per_step * steps * phase.epochs
-    limit, first = settings.schedule.seconds, epochs
-    if limit is not None and epochs and total > limit:
-        epochs = max(1, round(epochs * limit / total))
-        total, first = limit, epochs
+        seconds, limit = per_step * steps * phase.epochs, settings.schedule.seconds or math.inf
+        most = limit if phase is phases[0] else LATER * limit
+        epochs += phase.epochs if seconds <= most else max(1, round(phase.epochs * most / seconds))
+        total += min(seconds, most)
+    first = epochs
     if settings.validation.patience is not None:
         first = min(epochs, settings.validation_epochs()[0])
     weighs = settings.with_statistics and validates(settings, graph)

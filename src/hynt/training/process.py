@@ -42,7 +42,7 @@ from hynt.runs import WEIGHTS
 from hynt.runs.checkpoint import OPTIMISER, EpochRecord, TrainingState, ValidationRecord, fill_tensors, weights_of
 from hynt.runs.model_choice import settings_class_for
 from hynt.runs.opening import new_model
-from hynt.runs.settings import Optimiser, RunSettings
+from hynt.runs.settings import Optimiser, RunSettings, furthest_above
 from hynt.runs.training_data import TrainingData, fit_scaling, training_data
 from hynt.training.muon import layer_matrices
 from hynt.training.optimisation import Optimisation
@@ -61,12 +61,16 @@ def within_memory(settings: RunSettings, where: str = "") -> Iterator[None]:
             raise
         streams = MODELS.get(settings.model_name).streams
         setting = (streams and streams[0].saves_memory) or f"batch_size={max(1, settings.batch_size // 4)}"
+        asked, advice = (
+            f"a batch size of {settings.batch_size}",
+            f"Start again with less in a step, say --set {setting}.",
+        )
+        most = furthest_above(settings, int, ("batch_size", "losses.", "model."))
+        if most is not None and most[0] != "batch_size":
+            asked = f"{most[0]}={most[1]:,}"
+            advice = f"Start again with less than {most[1]:,}; {most[2]:,} is usual."
         kept = "; checkpoints are kept" if where else ""
-        raise DataError(
-            f"the device ran out of memory with a batch size of {settings.batch_size}{kept}.",
-            where=where,
-            advice=f"Start again with less in a step, say --set {setting}.",
-        ) from None
+        raise DataError(f"the device ran out of memory with {asked}{kept}.", where=where, advice=advice) from None
 
 
 class WholeTables:

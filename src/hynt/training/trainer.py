@@ -25,7 +25,7 @@ from hynt.evaluation.metrics import LOWER_IS_BETTER
 from hynt.interruption import Stopper
 from hynt.objectives.streams import EpochItems, ItemStream, Phase
 from hynt.runs.checkpoint import BestValidation, EpochRecord, Interrupted, NotFinite, TrainingState, ValidationRecord
-from hynt.runs.settings import TrainingSettings
+from hynt.runs.settings import TrainingSettings, furthest_above
 from hynt.training.optimisation import MOVING, Optimisation, learning_rate
 from hynt.training.step import StepRunner
 
@@ -167,6 +167,10 @@ class Keeper(Protocol):
         """Give the model the best weights so far: a later phase builds on them."""
 
 
+LATER = 0.25
+"""Of the time that training may last: what the phases after the first may take besides."""
+
+
 @dataclass
 class Trainer:
     """Trains a model through its phases."""
@@ -290,13 +294,13 @@ class _PhaseLoop:
         return patience is not None and self.progress.misses >= patience
 
     def _is_out_of_time(self) -> bool:
-        """The first phase is what may last long. What follows builds on it and is not cut. One step there always is."""
+        """What follows the first phase builds on it, and has time of its own. One step there always is."""
         left, begun = self._time_left(), self.progress.epoch or self.progress.step
         return left is not None and bool(begun) and left <= 0
 
     def _time_left(self) -> float | None:
         limit = self.settings.schedule.seconds
-        return None if limit is None or self.progress.phase else limit - self._trained_seconds()
+        return None if limit is None else (1 + LATER * bool(self.progress.phase)) * limit - self._trained_seconds()
 
     def _validation_due(self) -> bool:
         after = self.settings.validation.seconds
@@ -409,9 +413,13 @@ class _PhaseLoop:
 
     def _not_finite(self, epoch: int, index: int | None) -> NotFinite:
         place = f"epoch {epoch + 1}" + ("" if index is None else f", near step {index + 1}")
+        factor = furthest_above(self.settings, float, ("losses.", "model.", "optimiser."))
+        lower = "a lower optimiser.learning_rate"
+        if factor is not None:
+            lower = f"a lower {factor[0]} than {factor[1]:g}, of which {factor[2]:g} is usual"
         return NotFinite(
             f"the loss or its gradient is no longer a finite number in {place}; the last good checkpoint is kept.",
-            advice="Start again with a lower optimiser.learning_rate, or with --set precision=fp32.",
+            advice=f"Start again with {lower}, or with --set precision=fp32.",
         )
 
 
