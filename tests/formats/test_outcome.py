@@ -35,6 +35,16 @@ def test_triples_with_numbers_are_hinted_at_when_they_are_imported(tmp_path):
     ]
 
 
+def test_names_that_only_spaces_tell_apart_are_said(tmp_path):
+    rows = "head,relation,tail\nAnn ,knows,Bob\nAnn,knows , Bob\nEve ,knows,Bob\n"
+    (names, relations) = hints(rows, tmp_path)
+    assert names == (
+        "2 names of entities are another's but for spaces at their ends, such as 'Ann ' and 'Ann'. They were kept "
+        "apart: take the spaces away in the source if they mean the same."
+    )
+    assert relations.startswith("1 name of relations is another's but for spaces at its ends, such as 'knows ' and ")
+
+
 def test_hints_are_short_however_many_relations_there_are(tmp_path):
     lines = "".join(f"e\thttp://example.org/ns/some.rather.long.name.{number}\t{number}\n" for number in range(50))
     (hint,) = hints(lines, tmp_path, "tsv")

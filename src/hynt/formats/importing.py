@@ -25,6 +25,7 @@ from hynt.formats.outcome import (
     grouping_of,
     hints_at,
     hints_at_extremes,
+    hints_at_spaces,
     hints_at_units,
     looked_at,
     outcome_of,
@@ -280,7 +281,7 @@ class _Import:
         relations = [relation.name for relation in vocabulary.relations]
         unmarked = unmarked_in(assembly)
         report.hints += hints_at(unmarked, grouping_of(assembly, unmarked))
-        report.hints += hints_at_units(vocabulary)
+        report.hints += hints_at_units(vocabulary) + hints_at_spaces(vocabulary)
         report.hints += hints_at_extremes(
             vocabulary, (table for split in assembly.split_names for table in assembly.tables(split))
         )

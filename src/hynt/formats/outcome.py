@@ -25,7 +25,7 @@ from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.splitting import find_leakage
 from hynt.graph.units.conversion import lookup
 from hynt.graph.vocabulary import Vocabulary
-from hynt.names import as_given
+from hynt.names import as_given, plural
 
 PREVIEWED = 10
 """Facts that a preview shows."""
@@ -169,6 +169,24 @@ def hints_at_units(vocabulary: Vocabulary) -> list[str]:
         f"the name{'s' if len(units) > 1 else ''} of {_listed(list(units))} seem{'' if len(units) > 1 else 's'} to say "
     )
     return [f"{start}the unit of their numbers. To keep it with them, add: {options}"]
+
+
+def hints_at_spaces(vocabulary: Vocabulary) -> list[str]:
+    """What to say of names that are another's but for spaces at their ends."""
+    said = []
+    for kind, listed in (("entities", vocabulary.entities), ("relations", [one.name for one in vocabulary.relations])):
+        names = pa.array(listed, type=pa.string())
+        bare = pc.utf8_trim_whitespace(names)
+        odd = pc.and_(pc.not_equal(names, bare), pc.is_in(bare, value_set=names))
+        found = names.filter(odd).to_pylist()
+        if found:
+            words = ("is", "its") if len(found) == 1 else ("are", "their")
+            count = plural(len(found), "name")
+            said.append(
+                f"{count} of {kind} {words[0]} another's but for spaces at {words[1]} ends, such as {found[0]!r} and "
+                f"{found[0].strip()!r}. They were kept apart: take the spaces away in the source if they mean the same."
+            )
+    return said
 
 
 def hints_at_extremes(vocabulary: Vocabulary, tables: Iterable[FactTable]) -> list[str]:
