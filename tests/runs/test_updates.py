@@ -261,6 +261,12 @@ def test_answers_say_how_much_has_changed(run):
     assert not any("changed since" in note for note in run.predict("person 1", "born in", "?").notes)
 
 
+def test_a_graph_that_has_more_than_doubled_has_no_share_of_changed_facts(run):
+    later = run.update([(f"new {index}", "knows", "person 1") for index in range(len(run.graph))])
+    (told,) = [note for note in later.predict("person 1", "born in", "?").notes if "have changed" in note]
+    assert told.startswith("more facts than there were have changed since probabilities were fitted; training on")
+
+
 def test_an_updated_run_begins_with_the_questions_of_the_run_before(folder, run, monkeypatch):
     first = examples.held_out_examples(load(folder, "cpu"))
     assert first
