@@ -115,6 +115,26 @@ def test_stopped_and_resumed_equals_uninterrupted_byte_for_byte(finished, tmp_pa
     assert again.manifest["training"]["best"] == finished.manifest["training"]["best"]
 
 
+def test_a_stopped_run_answers_with_statistics_and_goes_on_as_if_nothing_had_been(tmp_path):
+    settings = tiny_settings(with_statistics=True, log_relations=["height"])
+    whole = train(start(small_graph(100), settings, tmp_path / "whole", CPU), CPU)
+    run, stopper = start(small_graph(100), settings, tmp_path / "run", CPU), Stopper()
+    with pytest.raises(Interrupted):
+        train(run, CPU, StopAfter(2, stopper), stopper, weighs_when_stopped=True)
+    stopped = load_run(run.path)
+    assert not stopped.is_finished
+    assert stopped.described()["combined_with"]
+    assert stopped.scaling.expectation is not None
+    assert stopped.trained is not stopped.model
+    with pytest.raises(Interrupted):  # and without, it answers alone again
+        train(RunFolder.open(run.path), CPU, StopAfter(3, again := Stopper()), again)
+    assert "combined_with" not in load_run(run.path).described()
+    assert not (run.path / "combination.json").exists()
+    train(RunFolder.open(run.path), CPU)
+    for name in ("weights.safetensors", "combination.json", "means.json"):
+        assert (run.path / name).read_bytes() == (whole.path / name).read_bytes(), name
+
+
 def test_lost_lines_of_metrics_are_written_once(tmp_path, finished):
     run = start(small_graph(), tiny_settings(), tmp_path / "run", CPU)
     stopper = Stopper()

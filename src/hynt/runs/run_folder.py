@@ -175,6 +175,19 @@ class RunFolder(SavedRun):
         self.tidy()
         return RunFolder.open(self.path)
 
+    def beside(self, texts: Mapping[str, str]) -> RunFolder:
+        """Takes these as what a run that is not finished answers with besides its weights, for what it had before."""
+        files = {name: digest for name, digest in self.manifest["files"].items() if name not in (COMBINATION, MEANS)}
+        for name, text in texts.items():
+            write_whole(self.path / name, text)
+            files[name] = sha256_of(self.path / name)
+        if files == self.manifest["files"]:
+            return self
+        write_whole(self.path / MANIFEST_NAME, index_text({**self.manifest, "files": files}))
+        for name in self.manifest["files"].keys() - files.keys():
+            (self.path / name).unlink(missing_ok=True)
+        return RunFolder.open(self.path)
+
     def tidy(self) -> None:
         """Removes what only training needed; called again for a run that was killed just before this."""
         shutil.rmtree(self.checkpoints, ignore_errors=True)

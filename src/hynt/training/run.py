@@ -30,6 +30,7 @@ from hynt.leftovers import only_writer
 from hynt.runs import WEIGHTS
 from hynt.runs.checkpoint import (
     EpochRecord,
+    Interrupted,
     TrainingState,
     ValidationRecord,
     Watcher,
@@ -132,13 +133,20 @@ def train(
     compiled: bool = True,
     clock: Callable[[], float] = time.monotonic,
     workers: SingleProcess | None = None,
+    weighs_when_stopped: bool = False,
 ) -> RunFolder:
     """Trains a run to its end, from where its last good checkpoint left it. `clock` tells training time; the other
-    processes of a `workers` call `follow`.
+    processes of a `workers` call `follow`. With `weighs_when_stopped` a run that is stopped answers with statistics
+    beside its best weights so far, as a finished one does.
     """
     watcher, workers = watcher or Watcher(), workers or SingleProcess()
     with only_writer(run.path, "Wait until it is done, or stop it: Ctrl-C saves."), _telling_what_is_kept(run):
-        return _trained(RunFolder.open(run.path), device, watcher, stopper, compiled, clock, workers)
+        try:
+            return _trained(RunFolder.open(run.path), device, watcher, stopper, compiled, clock, workers)
+        except Interrupted:
+            if weighs_when_stopped and workers.world == 1:
+                _weigh_so_far(RunFolder.open(run.path), device, watcher)
+            raise
 
 
 @contextmanager
@@ -167,6 +175,7 @@ def _trained(
         tell_finished(workers)
         run.tidy()
         return run
+    run = run.beside({})  # what was weighed where it was stopped is weighed anew
     settings, graph = run.settings(), run.graph()
     check_tables(settings)  # a run that several processes began may be resumed in one
     remove_partial(run.path)
@@ -213,10 +222,17 @@ def _finish(
     if not checkpoints(run.checkpoints):  # a model that learns nothing by steps
         save_checkpoint(run.checkpoints, end, weights_of(model), {})
     weights, of_tasks, chosen = _chosen(run, settings, end)
-    beside: dict[str, str] = {}
-    if settings.tables == "whole" and validates(settings, graph):
-        beside = _fitted_beside(run, settings, graph, device, weights, of_tasks, watcher)
+    beside = _fitted_beside(run, settings, graph, device, weights, of_tasks, watcher)
     return run.finish(weights, {"seconds": round(end.seconds, 3), **chosen}, of_tasks, beside)
+
+
+def _weigh_so_far(run: RunFolder, device: torch.device, watcher: Watcher) -> None:
+    """Fits what stands beside the weights that a run that was stopped answers with, if it has any."""
+    progress, folder = last_good(run)
+    if folder is not None:
+        settings = run.settings()
+        weights, of_tasks, _ = _chosen(run, settings, progress)
+        run.beside(_fitted_beside(run, settings, run.graph(), device, weights, of_tasks, watcher))
 
 
 def _chosen(run: RunFolder, settings: RunSettings, end: TrainingState) -> tuple[Path, dict[str, Path], dict[str, Any]]:
@@ -253,6 +269,8 @@ def _fitted_beside(
     """Files of the run that validation decides: how much statistics count beside the model, and the means of numbers on
     log scales.
     """
+    if settings.tables != "whole" or not validates(settings, graph):
+        return {}
     scaling = run.scaling(graph)
     texts: dict[str, str] = {}
     data = training_data(graph, settings, scaling, device)
