@@ -60,7 +60,7 @@ def test_every_public_name_has_an_example_that_runs(name, thing, request, tmp_pa
 
 def test_the_first_program_runs(small_world, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hynt.graph.storage.load_graph", lambda source: small_world)  # a smaller one, for the time
+    monkeypatch.setattr("hynt.runs.journal.load_graph", lambda source: small_world)  # a smaller one, for the time
     text = (ROOT / "docs" / "start" / "python.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```pycon\n(.*?)```", text, flags=re.DOTALL)
     parsed = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "python.md", None, None)

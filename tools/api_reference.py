@@ -88,6 +88,7 @@ def entry(name: str, thing: Any, level: str) -> Iterator[str]:
         yield f"```python\n{name}: {_annotation(inspect.signature(made).return_annotation)}\n```\n"
     elif not _is_record(thing):
         yield f"```python\n{signature(name, thing)}\n```\n"
+        yield from options_of(thing)
     yield words(inspect.getdoc(thing) or "")
     if inspect.isclass(thing) and not issubclass(thing, Exception):
         for member, one in members(thing):
@@ -136,6 +137,14 @@ def signature(name: str, thing: Callable[..., Any]) -> str:
     if len(line) <= LONGEST_LINE:
         return line
     return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f"){end}"])
+
+
+def options_of(thing: Callable[..., Any]) -> Iterator[str]:
+    """The keyword arguments that a function takes by the name of their types, as they are declared."""
+    for one in inspect.signature(thing).parameters.values():
+        named = re.fullmatch(r"Unpack\[(\w+)\]", str(one.annotation))
+        if named is not None:
+            yield f"```python\n{inspect.getsource(thing.__globals__[named[1]]).rstrip()}\n```\n"
 
 
 def _parameter(one: inspect.Parameter) -> str:

@@ -209,7 +209,7 @@ def trends(
     device: ScoringDevice = "auto",
     as_json: JsonFlag = False,
 ) -> None:
-    """Draw what RUN says of a number over time, beside what the graph knows."""
+    """Draw what RUN says about a number over time, beside what the graph knows."""
     from hynt.asking.question import pair_from_text
     from hynt.front.publishing import check_drawing, draw
 

@@ -40,14 +40,14 @@ def _print_models(console: Console, found: dict[str, Any]) -> None:
 def compare(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for rows, runs, table and picture.")],
     graph: Annotated[
-        str | None, typer.Argument(metavar="GRAPH", help="A graph folder, or world, which is taken if none is given.")
+        str | None, typer.Argument(metavar="GRAPH", help="A graph folder, or a built-in name; world if none is given.")
     ] = None,
     graph_option: Annotated[
         str | None, typer.Option("--graph", metavar="GRAPH", help="The same, as an option.")
     ] = None,
     models: Annotated[str, typer.Option("--models", metavar="M,M…", help="Names from `hynt models`, or all.")] = "all",
     minutes: Annotated[
-        float, typer.Option("--minutes-per-model", min=0.001, max=1e6, help="Of training; testing comes on top.")
+        float, typer.Option("--minutes-per-model", min=0.001, max=1e6, help="Of training; testing is extra.")
     ] = 2.0,
     seeds: Annotated[str, typer.Option("--seeds", metavar="S,S…", help="Each model is trained once per seed.")] = "0",
     task: Annotated[
@@ -55,7 +55,7 @@ def compare(
     ] = "link,relation,number",
     device: TrainingDevice = "auto",
     by_processor: Annotated[
-        bool, typer.Option("--processor-time", help="Count processor time: for a machine that others use too.")
+        bool, typer.Option("--processor-time", help="Count processor time, for a machine that is shared.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:

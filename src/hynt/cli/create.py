@@ -67,7 +67,7 @@ class DumpOptions:
         "--max-qualifiers", min=0, **_WHAT, help="The most qualifiers a fact may have."
     )] = None
     long_facts: Annotated[str, typer.Option(
-        "--long-facts", metavar="shorten|drop", **_WHAT, help="What becomes of facts beyond that."
+        "--long-facts", metavar="shorten|drop", **_WHAT, help="What to do with facts that have more."
     )] = "shorten"
     mediators: Annotated[Path | None, typer.Option(
         "--mediators", metavar="FILE", **_WHAT,

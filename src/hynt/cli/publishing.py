@@ -133,7 +133,7 @@ def pull(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The run folder to make.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Fetch the run at SOURCE. The hash of each file is checked first; other files than those of a run are left out."""
+    """Fetch the run at SOURCE. The hash of each file is checked first; what is not part of a run is left out."""
     from hynt.front.publishing import pulled
 
     result = pulled(source, out)

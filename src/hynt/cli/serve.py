@@ -20,7 +20,7 @@ from hynt.cli.output import JsonFlag
 
 def serve(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: the run that comes with hynt.")],
-    host: Annotated[str, typer.Option("--host", help="The address to listen at; by default this machine alone.")] = (
+    host: Annotated[str, typer.Option("--host", help="The address to listen on; by default this machine alone.")] = (
         "127.0.0.1"
     ),
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free port.")] = 8000,

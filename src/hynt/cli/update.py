@@ -29,10 +29,10 @@ def update(
     ] = None,
     remove_entities: Annotated[
         list[str] | None,
-        typer.Option("--remove-entity", metavar="E", help="An entity that goes with all its facts. Repeatable."),
+        typer.Option("--remove-entity", metavar="E", help="Remove this entity and all its facts. Repeatable."),
     ] = None,
     merge: Annotated[
-        tuple[str, str] | None, typer.Option("--merge", metavar="A B", help="Make the entity A the entity B.")
+        tuple[str, str] | None, typer.Option("--merge", metavar="A B", help="Merge the entity A into the entity B.")
     ] = None,
     corrections: Annotated[
         Path | None,
@@ -59,9 +59,10 @@ def update(
     log: Annotated[bool, typer.Option("--log", help="Change nothing, and list all versions.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change the graph of RUN without training again: its answers count what is added, and forget what is removed.
+    """Change the graph of RUN without training again: its answers take in what is added and forget what is removed.
 
-    All of it becomes one new version, or nothing is changed. `--as-of N` of the asking commands asks an earlier one.
+    All of it becomes one new version, or nothing is changed. Commands that ask a run take `--as-of N` to ask an earlier
+    one.
     """
     from dataclasses import asdict
 

@@ -32,15 +32,15 @@ Facts: TypeAlias = Iterable[Fact | Sequence[Any]]
 
 
 class GraphWords(TypedDict, total=False):
-    """What a graph is told beside its facts; all of it may be left out, or None."""
+    """What a graph is told beside its facts; all of it may be left out."""
 
-    split: str | SplitRule | None  # shares of new splits
+    split: str | SplitRule | None  # the shares of new splits, such as "8:1:1"
     labels: Mapping[str, str] | None  # entity → its name for people
-    relation_labels: Mapping[str, str] | None
-    relation_descriptions: Mapping[str, str] | None
+    relation_labels: Mapping[str, str] | None  # relation → its name for people
+    relation_descriptions: Mapping[str, str] | None  # relation → what it means
     units: Mapping[str, str] | None  # relation → the unit of its bare numbers
-    convert_units: bool
-    mixed_relations: MixedRelations
+    convert_units: bool  # to SI; True unless said otherwise
+    mixed_relations: MixedRelations  # relations with entities and numbers: "error", or "split" them in two
     name: str
 
 
@@ -55,10 +55,7 @@ def graph_from_facts(
     date.
 
     Splits: pass `valid` and `test`, or a mapping with the keys train, valid and test; without them they are made, by
-    the shares of `split` or else by 8:1:1. Other options are `name`; `labels` and `relation_labels`, names for people;
-    `relation_descriptions`, what relations mean; `units`, which unit bare numbers of a relation are in;
-    `convert_units=False`, to keep units as given; and `mixed_relations`, what becomes of relations with entities and
-    numbers ("error" or "split").
+    the shares of `split` or else by 8:1:1.
 
     >>> facts = [("Ann", "knows", "Bob"), ("Ann", "height", 170, [("year", 2020)])]
     >>> graph = hynt.graph_from_facts(facts, units={"height": "cm"}, name="people")

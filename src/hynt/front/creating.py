@@ -74,11 +74,6 @@ def create(
     """Makes a graph from a dump of "wikidata", "yago" or "freebase" and saves it in the folder `out`. The same call
     resumes a build that was stopped.
 
-    The options are those of `hynt create`: entities, mapping, instance_of, subclasses, everything, redirects, language,
-    preferred_only, text, keep_tails, min_tail_uses, max_qualifiers, long_facts, mediators, primaries, units,
-    unknown_units, other_units, keep_leakage, outlier_rules, mixed_relations, split, seed, engine, master, workers,
-    memory, work, keep_work, max_bad_lines, rejects, name, licence.
-
     >>> made = hynt.create("wikidata", "dump.json", "from-dump", everything=True, workers=1)
     >>> made.read().name
     'from-dump'
@@ -105,7 +100,7 @@ def create(
 
 
 class CreationWords(TypedDict, total=False):
-    """What becomes of a dump, in plain values, as the options of `hynt create` have them."""
+    """What becomes of a dump, in plain values: the options of `hynt create`, whose help says what each means."""
 
     entities: AnyPath | None
     mapping: Iterable[AnyPath] | None

@@ -14,7 +14,7 @@ from hynt.graph.encoding import MixedRelations
 from hynt.graph.knowledge_graph import KnowledgeGraph, read_manifest
 from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule
 from hynt.graph.units.conversion import require
-from hynt.names import advice_on
+from hynt.names import check_options
 
 if TYPE_CHECKING:
     from hynt.formats.importing import ImportOptions
@@ -50,11 +50,7 @@ def import_graph(
     join train; saved graphs are sources too, as for `hynt data merge`.
 
     Without `format`, file names and first lines decide, where they leave no doubt. A record that cannot be kept is a
-    `DataError` with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`: split
-    ("8:1:1"), split_by, seed, across_splits, remove_leakage, units, unit_of, mixed_relations, strict, outlier_rules,
-    numeric, dates, date_format, number_format, head, relation, tail, relation_name, wide, qualifier, several,
-    several_by, label, delimiter, string_literals, label_language, base, named_graphs, entity_labels,
-    relation_labels, corrections, on_error, published, name, licence, source_words.
+    `DataError` with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`.
 
     >>> from pathlib import Path
     >>> _ = Path("facts.csv").write_text("head,relation,tail,year\\nAnn,height,1.7,2020\\nAnn,knows,Bob,2021\\n")
@@ -132,10 +128,7 @@ def import_options(**words: Unpack[ImportWords]) -> ImportOptions:
     from hynt.graph.outlier_rules import read_outlier_rules
 
     given: dict[str, Any] = dict(words)
-    unknown = set(given) - set(ImportWords.__annotations__)
-    if unknown:
-        name = min(unknown)
-        raise UsageError(f"an import has no option {name!r}.", advice=advice_on(name, ImportWords.__annotations__))
+    check_options("an import", given, ImportWords.__annotations__)
     shares, seed, together = given.get("split"), given.get("seed"), tuple(given.get("split_by", ()))
     if seed is not None and not (shares or together):
         raise UsageError(

@@ -53,12 +53,14 @@ def _tell_split(console: Console, result: dict[str, Any]) -> None:
 
 
 def clean(
-    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where they lie; here by default.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Where to look; by default the current folder.")
+    ] = Path(),
     as_json: JsonFlag = False,
 ) -> None:
     """Remove hidden files and folders that killed commands left half-written in FOLDER and its graphs and runs.
 
-    What another process is writing at the moment stays.
+    What another process is writing is left alone.
     """
     from hynt.files import clean_all
 

@@ -45,7 +45,7 @@ def import_source(
     preview: Annotated[
         bool, typer.Option("--preview", help="Show the first facts, all relations and what is left out; write nothing.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a saved graph that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a graph that is already there.")] = False,
     on_error: Annotated[
         Literal["stop", "skip"],
         typer.Option(
@@ -146,7 +146,7 @@ def merge(
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", min=0, max=LARGEST_SEED, help="With --split: draw others.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a saved graph that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a graph that is already there.")] = False,
     name: Annotated[str, typer.Option("--name", help="The graph's name; the first one's if not given.")] = "",
     json: JsonFlag = False,
     save: SaveFile = None,
@@ -180,7 +180,7 @@ def check(
     json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
-    """Read a source whole and change nothing. Exits with 1 if records cannot be kept, and shows the first 20."""
+    """Read a whole source and change nothing. Exits with 1 if records cannot be kept, and shows the first 20."""
     from hynt.formats.importing import check_source
 
     check_save(save)

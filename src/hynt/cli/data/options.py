@@ -119,11 +119,11 @@ class SourceOptions:
     )] = ""
     date_format: Annotated[str, typer.Option(
         "--date-format", metavar="FORMAT", **_TABLES,
-        help="How dates are written, such as %d/%m/%Y, where not as 1922-01-28 or Jan 28, 1922.",
+        help="How dates are written, such as %d/%m/%Y, if not as 1922-01-28 or Jan 28, 1922.",
     )] = ""
     number_format: Annotated[str, typer.Option(
         "--number-format", metavar="EXAMPLE", **_TABLES,
-        help="How numbers are written, where not as 1234.5: 1,234.5 or 1.234,5.",
+        help="How numbers are written, if not as 1234.5: 1,234.5 or 1.234,5.",
     )] = ""
     several: Annotated[list[str] | None, typer.Option(
         "--several", metavar="COLUMN,…", show_default=False, **_TABLES,
@@ -140,7 +140,7 @@ class SourceOptions:
         "--string-literals", **_TABLES, help="rdf: drop and count text literals, or keep them as entities."
     )] = "drop"
     base: Annotated[str, typer.Option(
-        "--base", metavar="ADDRESS", **_TABLES, help="rdf: what relative addresses stand under."
+        "--base", metavar="ADDRESS", **_TABLES, help="rdf: the base of relative addresses."
     )] = ""
     named_graphs: Annotated[Literal["ignore", "qualifier"], typer.Option(
         "--named-graphs", **_TABLES, help="rdf: read all graphs as one, or make a triple's graph its qualifier."
