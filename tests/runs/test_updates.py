@@ -262,7 +262,7 @@ def test_answers_say_how_much_has_changed(run):
 
 
 def test_a_graph_that_has_more_than_doubled_has_no_share_of_changed_facts(run):
-    later = run.update([(f"new {index}", "knows", "person 1") for index in range(len(run.graph))])
+    later = run.update([(f"new {index}", "knows", "person 1") for index in range(len(run.graph) + 1)])
     (told,) = [note for note in later.predict("person 1", "born in", "?").notes if "have changed" in note]
     assert told.startswith("more facts than there were have changed since probabilities were fitted; training on")
 

@@ -139,8 +139,10 @@ class AnswerBuilder:
             notes.append("this model does not look at qualifiers")
         if fitted and self.loaded.changed >= _CHANGED:
             share = self.loaded.changed
-            what = f"{share:.1%} of the facts" if share < 1 else "more facts than there were"
-            notes.append(f"{what} have changed since probabilities were fitted; training on from this run fits them anew")
+            what = f"{share:.1%} of the facts" if share <= 1 else "more facts than there were"
+            notes.append(
+                f"{what} have changed since probabilities were fitted; training on from this run fits them anew"
+            )
         alike = _alike(answers) if Part.OBSERVED_FACTS in self.loaded.model.reads else ""
         if alike:
             notes.append(
