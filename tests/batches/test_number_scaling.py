@@ -117,6 +117,14 @@ def test_a_log_scale_for_a_relation_without_numbers_is_refused():
         NumberScaling.fit([table(HEIGHT, [1.0])], VOCABULARY, log_relations=["likes"])
 
 
+def test_what_a_log_scale_reads_but_errors_cannot_be_measured_of_is_refused_at_the_start():
+    train = table(PEOPLE, [1.0, 1e9])
+    for value in (1e200, 1e300):
+        with pytest.raises(DataError, match=rf"the value {value!r}, too far from those".replace("+", r"\+")):
+            NumberScaling.fit([train], VOCABULARY, ["people"], checked=[table(PEOPLE, [value])])
+    NumberScaling.fit([train], VOCABULARY, ["people"], checked=[table(PEOPLE, [1e45])])
+
+
 def test_values_too_far_apart_are_refused():
     with pytest.raises(DataError, match="the values of 'height' lie too far apart to scale"):
         NumberScaling.fit([table(HEIGHT, [-1.7e308, 1.7e308])], VOCABULARY)

@@ -28,6 +28,8 @@ AnyIds = NDArray[np.integer[Any]]
 
 FURTHEST = 1e18
 """In widths of a relation's range: models work in single precision, which cannot square what lies further out."""
+_FURTHEST_MEASURED = 1e37
+"""The same of numbers on a log scale, whose errors are measured without it: single precision ends there."""
 
 
 class Expectation(NamedTuple):
@@ -102,7 +104,9 @@ class NumberScaling:
 
     def _refuse_far(self, relation: AnyIds, value: Floats, vocabulary: Vocabulary) -> None:
         """One wrong digit group in a test fact must not end an evaluation hours later."""
-        far = self.unreadable(relation, value)
+        with np.errstate(over="ignore", invalid="ignore"):
+            unmeasured = np.flatnonzero(~(np.abs(self.linear(relation, value)) <= _FURTHEST_MEASURED))
+        far = np.union1d(self.unreadable(relation, value), unmeasured)
         if len(far):
             index = int(relation[far[0]])
             low, high = float(self.offset[index]), float(self.offset[index] + self.width[index])
