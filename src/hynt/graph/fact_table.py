@@ -12,7 +12,7 @@ by fact, position by position.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -81,20 +81,16 @@ class FactTable:
     def take(self, rows: NDArray[np.int64]) -> FactTable:
         """The facts at these rows, in this order."""
         counts = self.qualifier_counts()[rows]
-        offsets = offsets_of(counts)
         slots = spread(self.offsets[:-1][rows], counts)[1]
-        return FactTable(
-            self.head[rows],
-            self.relation[rows],
-            self.tail_entity[rows],
-            self.tail_number[rows],
-            self.tail_literal.take(pa.array(rows)),
-            offsets,
-            self.qualifier_relation[slots],
-            self.qualifier_entity[slots],
-            self.qualifier_number[slots],
-            self.qualifier_literal.take(pa.array(slots)),
-        )
+        found: dict[str, Any] = {}
+        for name, column in self._columns():
+            chosen = slots if name.startswith("qualifier") else rows
+            found[name] = column.take(pa.array(chosen)) if isinstance(column, pa.Array) else column[chosen]
+        return FactTable(**found, offsets=offsets_of(counts))
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        """All but the offsets, by name."""
+        return [(one.name, getattr(self, one.name)) for one in fields(self) if one.name != "offsets"]
 
     def where(self, keep: NDArray[np.bool_]) -> FactTable:
         """The facts where `keep`, (n,), is true."""
@@ -172,24 +168,11 @@ def concatenate(tables: Sequence[FactTable]) -> FactTable:
     offsets = [table.offsets[:-1] + shift for table, shift in zip(tables, shifts, strict=True)]
     end = np.array([sum(table.qualifier_total for table in tables)], dtype=np.int64)
 
-    def joined(name: str) -> NDArray[np.int32]:
-        return np.concatenate([getattr(table, name) for table in tables])
-
-    def literals(name: str) -> pa.StringArray:
-        return pa.concat_arrays([getattr(table, name) for table in tables])
-
-    return FactTable(
-        joined("head"),
-        joined("relation"),
-        joined("tail_entity"),
-        np.concatenate([table.tail_number for table in tables]),
-        literals("tail_literal"),
-        np.concatenate([*offsets, end]),
-        joined("qualifier_relation"),
-        joined("qualifier_entity"),
-        np.concatenate([table.qualifier_number for table in tables]),
-        literals("qualifier_literal"),
-    )
+    found: dict[str, Any] = {}
+    for name, column in tables[0]._columns():
+        parts = [getattr(table, name) for table in tables]
+        found[name] = pa.concat_arrays(parts) if isinstance(column, pa.Array) else np.concatenate(parts)
+    return FactTable(**found, offsets=np.concatenate([*offsets, end]))
 
 
 def empty_table() -> FactTable:
@@ -250,14 +233,7 @@ class Components:
 
     def take(self, chosen: NDArray[np.int64]) -> Components:
         """These components, in this order."""
-        return Components(
-            self.row[chosen],
-            self.position[chosen],
-            self.kind[chosen],
-            self.relation[chosen],
-            self.entity[chosen],
-            self.number[chosen],
-        )
+        return Components(*(column[chosen] for column in vars(self).values()))
 
 
 def component_starts(table: FactTable) -> NDArray[np.int64]:

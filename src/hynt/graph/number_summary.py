@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,13 +136,10 @@ def summarise_numbers(table: FactTable, relation_is_number: NDArray[np.bool_]) -
             frequency,
             tails,
             frequency - tails,
-            found[0],
-            found[1],
-            found[2],
-            found[3],
-            dict(zip(QUANTILES, found[4:], strict=True)),
+            *(least, most, mean, deviation),
+            dict(zip(QUANTILES, quantiles, strict=True)),
         )
-        for relation, frequency, tails, found in zip(
+        for relation, frequency, tails, (least, most, mean, deviation, *quantiles) in zip(
             numbers.present.tolist(), numbers.size.tolist(), as_tail.tolist(), columns.tolist(), strict=True
         )
     )
@@ -306,9 +303,7 @@ def _logarithms(numbers: SortedNumbers, log: NDArray[np.bool_]) -> SortedNumbers
     value = numbers.value.copy()
     chosen = np.repeat(log, numbers.size)
     value[chosen] = np.log(np.maximum(value[chosen], np.finfo(np.float64).tiny))
-    return SortedNumbers(
-        numbers.relation, value, numbers.row, numbers.is_tail, numbers.present, numbers.start, numbers.size
-    )
+    return replace(numbers, value=value)
 
 
 def _distances(
