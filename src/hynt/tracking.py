@@ -112,7 +112,7 @@ class ToMlflow:
 
 
 class ToTensorBoard:
-    """A folder of event files a run."""
+    """A folder of event files per run."""
 
     def __init__(self) -> None:
         try:

@@ -41,7 +41,7 @@ class GivenChange:
     remove: Iterable[Any] = ()
     remove_entities: Sequence[str] = ()
     merge: Sequence[tuple[str, str]] = ()
-    skip_known: bool = False  # whether facts that are there already are passed over
+    skip_known: bool = False  # whether facts that are there already are skipped
     source: str = ""  # where it comes from, for the log
     key: str = ""  # asking again with the same one changes nothing
     files: tuple[str, ...] = ()  # what facts came from, told where no source is given

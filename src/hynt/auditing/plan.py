@@ -104,7 +104,7 @@ class AuditPlan:
     clipped: int  # how many numbers that are
     split: NDArray[np.int64]  # (n,) the number of each fact's split
     in_training: Flags  # (n,) what the folds' models learn from, but for their own fold
-    wanted: Flags  # (n,) what is to be told of
+    wanted: Flags  # (n,) what to report
     folds: Folds  # of what is judged
     settings: RunSettings  # of the folds' models
     run: RunFolder | None  # where one was given: it judges the facts it has not learned from

@@ -118,7 +118,7 @@ def cut(
     threads: int = 0,
     tell: Callable[[int], None] = lambda taken: None,
 ) -> Iterator[PartJob]:
-    """The parts of a task. `tell` hears how many bytes of the file were taken."""
+    """The parts of a task. `tell` is called with how many bytes of the file were read."""
     stream = DumpStream(Path(task.path), max(task.start - 1, 0), threads)
     try:
         number = task.number * PARTS_PER_TASK

@@ -212,7 +212,7 @@ def _first_bytes(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class Scan:
-    """The files of a dump, and who hears how many bytes of them were looked through."""
+    """The files of a dump, and who is told how many bytes of them were searched."""
 
     files: list[Path]
     tell: Callable[[int], None] = lambda taken: None

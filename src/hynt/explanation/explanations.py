@@ -62,7 +62,7 @@ class Influence:
     """What the answer becomes without one part of the question. What does not apply to the kind of answer is None."""
 
     part: str  # head, relation, tail, qualifier 1, value of qualifier 1, all qualifiers
-    says: str  # what stands there: Japan, point in time 2024; "" for all qualifiers
+    says: str  # what is there: Japan, point in time 2024; "" for all qualifiers
     change: Change
     answer_id: str | None  # the first answer without the part
     answer: str | None

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
 Hashes = NDArray[np.uint64]
-"""(n, 2): two independent 64-bit lanes a row."""
+"""(n, 2): two independent 64-bit lanes per row."""
 
 _GOLDEN = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)

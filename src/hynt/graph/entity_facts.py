@@ -291,7 +291,7 @@ class EntityGroups:
 
     def weights(self, type_name: str) -> Floats:
         """(relations,) how telling each is: in tenths, the share of heads of a type that have it; of equals first those
-        that name about one entity a head, which say what a thing is, then those with the most facts.
+        that name about one entity per head, which say what a thing is, then those with the most facts.
         """
         heads, facts = self._usage(type_name)
         share = np.round(10 * heads / max(float(heads.max(initial=0)), 1.0))

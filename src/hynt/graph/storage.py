@@ -94,7 +94,7 @@ def _names(
 
 
 def graph_folder(source: str | os.PathLike[str]) -> Path:
-    """Where a graph lies: the package's own folder for a built-in name, else the path itself."""
+    """Where a graph is: the package's own folder for a built-in name, else the path itself."""
     if str(source) in BUILT_IN:
         return Path(str(resources.files("hynt") / "world" / "graph"))
     folder = Path(source)

@@ -41,7 +41,7 @@ def _rows(  # type: ignore[no-untyped-def]
     tl.debug_barrier()  # what was written is read below by other threads
     top = float("-inf")
     mass = tl.zeros([block], tl.float32)  # Σ exp(s − top), still apart by place in the block
-    # Whatever is done here is done a billion times a step: what all rows share is in the scores already.
+    # Whatever is done here is done a billion times per step: what all rows share is in the scores already.
     for start in range(0, wide, block):
         at = start + tl.arange(0, block)
         s = tl.load(base + at, at < wide, float("-inf")).to(tl.float32)

@@ -392,7 +392,7 @@ async def speak(server: MCPServer[Any]) -> None:
 
 
 class BoundedLines(io.RawIOBase):
-    """The lines of another stream. One that is too long is not kept, and one that is no message would be passed over in
+    """The lines of another stream. One that is too long is not kept, and one that is no message would be ignored in
     silence: a request for what nobody offers comes in its place, so that whoever sent it is told why.
     """
 

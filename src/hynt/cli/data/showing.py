@@ -239,7 +239,7 @@ def show(
 
 
 def _relation(graph: KnowledgeGraph, name: str) -> dict[str, Any]:
-    """A relation as the service tells of it, and its commonest tails."""
+    """A relation as the service describes it, and its commonest tails."""
     from hynt.graph.views import GraphViews
 
     with located("NAME"):

@@ -155,7 +155,7 @@ class NoValue(Exception):
 
 
 class SnakValues:
-    """Turns snaks into values. `note` hears of what is kept in a simpler form than the dump has it."""
+    """Turns snaks into values. `note` is told what is kept in a simpler form than the dump has it."""
 
     def __init__(self, keep_text: bool) -> None:
         self._keep_text = keep_text

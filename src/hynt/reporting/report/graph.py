@@ -170,7 +170,7 @@ def entity_to_draw(graph: KnowledgeGraph) -> int:
 # out. The layout is that of `neighbourhood_layout`.
 
 INCH = 88.0
-"""Drawing units an inch of the layout: text of 10 points comes out as large as the text of the page."""
+"""Drawing units per inch of the layout: text of 10 points comes out as large as the text of the page."""
 
 
 def neighbourhood_drawing(

@@ -71,7 +71,7 @@ LevelField = Annotated[
 
 
 class _QuestionFields(_Strict):
-    """A fact with exactly one ? in it, and what may stand there."""
+    """A fact with exactly one ? in it, and what it may stand for."""
 
     head: TextField
     relation: TextField
@@ -256,7 +256,7 @@ class GivenFacts(_Strict):
     facts: Annotated[list[GivenFact], Field(min_length=1, max_length=BATCH)]
     source: Annotated[StrictStr, Field(max_length=200, description="Where they come from, for the log.")] = ""
     key: Annotated[StrictStr, Field(max_length=200, description="Asking again with the same one does nothing.")] = ""
-    skip_known: Annotated[bool, Field(description="Pass over facts that are there already.")] = False
+    skip_known: Annotated[bool, Field(description="Skip facts that are there already.")] = False
 
     def tuples(self) -> list[tuple[Any, ...]]:
         """As the library takes facts."""

@@ -46,7 +46,7 @@ _TELLING = 1.0
 
 
 def serve(settings: ServiceSettings, listening: Callable[[str, Service], None] = lambda url, service: None) -> None:
-    """Serves until a signal comes. `listening` hears the address, and the service to stop, once requests are taken."""
+    """Serves until a signal comes. `listening` gets the address, and the service to stop, once requests are taken."""
     if settings.accept_updates and settings.token is None:
         raise UsageError(
             "whoever may change the graph has to show a token.",
@@ -266,7 +266,7 @@ def protocol_for(settings: ServiceSettings) -> type[H11Protocol]:
 
 
 def stopping() -> HttpProblem:
-    """What everybody hears who gets no answer because the service ends."""
+    """What those are told who get no answer because the service ends."""
     return unavailable("the service is stopping.", 2)
 
 

@@ -21,7 +21,7 @@ WORST = 0.05
 """The share of the judged facts that is said to look wrong on the page of an entity."""
 KINDS = ("entity", "number", "relation")
 DEFAULT = Path("audit") / "suspicious.parquet"
-"""Where an audit of a run is looked for unless the service was told of one."""
+"""Where an audit of a run is looked for unless the service was given one."""
 JUDGED = b"judged"
 """In the metadata of a file that holds the most doubtful facts alone: how many were judged."""
 
@@ -140,7 +140,7 @@ def most_doubtful(judged: int) -> int:
 
 
 def audit_path(run: Path, told: Path | None) -> Path | None:
-    """The audit to show: the one the service was told of, else the one in the run; None where there is none."""
+    """The audit to show: the one the service was given, else the one in the run; None where there is none."""
     if told is not None:
         return told
     return run / DEFAULT if (run / DEFAULT).is_file() else None

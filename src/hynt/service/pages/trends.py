@@ -121,7 +121,7 @@ def _place(form: TrendForm, fault: Fault) -> str:
 
 
 def panels(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is drawn and told of each head."""
+    """What is drawn and said about each head."""
     size = SIZE if len(found["heads"]) == 1 else SMALL
     trend = Trend.from_dict(found)
     return [
