@@ -172,6 +172,11 @@ def heights_in_cm(folder):
     return replace(graph, vocabulary=replace(graph.vocabulary, relations=relations))
 
 
+def test_what_changed_is_told_in_the_units_that_people_read(heights_in_cm):
+    change = GraphChange(added=tuple(fitted_facts(heights_in_cm, [("Zoe", "height", "1.71 m")])))
+    assert change.told(heights_in_cm, change.applied(heights_in_cm)) == ["+ Zoe · height · 171 cm"]
+
+
 @pytest.mark.parametrize("written", [171, "171", "1,710"])
 def test_a_number_that_may_be_in_either_of_two_units_is_refused(heights_in_cm, written):
     with pytest.raises(DataError) as refusal:
@@ -351,6 +356,24 @@ def test_the_command_line(folder, tmp_path, capsys):
     assert "there is no version 7 of this run.\n  where: --as-of\n" in capsys.readouterr().err
     assert invoke(["update", str(folder), "--remove", str(tmp_path / "gone.jsonl"), "--remove-entity", "person 7"]) == 0
     assert Journal(folder).versions()[-1].source == "gone.jsonl, without person 7"
+
+
+def test_what_a_version_changed_is_told_in_words(folder, run, capsys):
+    later = run.update([*NEW, ("Zoe", "arm", hynt.number(70, "cm"))])
+    assert later.changes(1) == [f"+ {text}" for text in later.graph["Zoe"].texts()]
+    assert "+ Zoe · height · 171 (year 2001)" in later.changes(1)
+    later.update(remove=NEW[2:], remove_entities="person 7", merge=("person 3", "person 4"))
+    told = ["person 3 is person 4", "without person 7", "- Zoe · owns · Rex"]
+    assert run.changes(2) == told
+    assert invoke(["update", str(folder), "--changes", "2"]) == 0
+    assert capsys.readouterr().out.splitlines() == told
+    assert invoke(["update", str(folder), "--changes", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"run": str(folder), "version": 2, "changes": told}
+    for version in ("0", "3"):
+        assert invoke(["update", str(folder), "--changes", version]) == 2
+        assert "where: --changes" in capsys.readouterr().err
+    assert invoke(["update", str(folder), "more.jsonl", "--changes", "1"]) == 2
+    assert "error: a log changes nothing.\n  where: --changes\n" in capsys.readouterr().err
 
 
 def test_an_update_that_is_refused_leaves_no_copy(folder, tmp_path, capsys):

@@ -9,7 +9,7 @@ import typer
 
 from hynt.cli.options import RunArgument
 from hynt.cli.output import JsonFlag, deliver, print_table
-from hynt.errors import UsageError
+from hynt.errors import UsageError, located
 from hynt.files import check_new_folder
 from hynt.names import plural
 from hynt.progress import visible
@@ -57,6 +57,9 @@ def update(
         ),
     ] = None,
     log: Annotated[bool, typer.Option("--log", help="Change nothing, and list all versions.")] = False,
+    changes: Annotated[
+        int | None, typer.Option("--changes", metavar="N", help="Change nothing, and list what version N changed.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Change the graph of RUN without training again: its answers take in what is added and forget what is removed.
@@ -68,13 +71,21 @@ def update(
 
     from hynt.front.run import Run
 
+    told: dict[str, Any]
     notes: list[str] = []
     opened = Run(run, "cpu", notes.append)
+    asked = "--log" if log else "" if changes is None else "--changes"
+    if asked and (facts or remove or remove_entities or merge or corrections or out):
+        raise UsageError("a log changes nothing.", where=asked, advice="Ask for it by itself.")
+    if changes is not None:
+        with located("--changes"):
+            lines = opened.changes(changes)
+        told = {"run": str(run), "version": changes, "changes": lines}
+        deliver(told, as_json=as_json, save=None, text=lambda console: _print_changes(console, lines))
+        return
     if log:
-        if facts or remove or remove_entities or merge or corrections or out:
-            raise UsageError("a log changes nothing.", where="--log", advice="Ask for it by itself.")
         log_lines = [asdict(one) for one in opened.versions()]
-        told: dict[str, Any] = {"run": str(run), "version": opened.version, "versions": log_lines}
+        told = {"run": str(run), "version": opened.version, "versions": log_lines}
         deliver(told, as_json=as_json, save=None, text=lambda console: _print_log(console, log_lines))
         return
     if out is not None:
@@ -118,6 +129,11 @@ def _print(console: Console, result: dict[str, Any]) -> None:
     )
     for note in result["notes"]:
         console.print(f"note: {visible(note)}")
+
+
+def _print_changes(console: Console, lines: list[str]) -> None:
+    for line in lines:
+        console.print(visible(line), soft_wrap=True, markup=False, highlight=False)
 
 
 def _print_log(console: Console, versions: list[dict[str, Any]]) -> None:

@@ -238,6 +238,22 @@ class Run(Evaluable, Completable, Publishable):
         """
         return self._journal(self.version)
 
+    def changes(self, version: int) -> list[str]:
+        """What the update that made a version changed, a line each: `+` before facts that came, `-` before those that
+        went.
+
+        >>> inductive.update([("Zoe", "knows", "person 1")], out="runs/more").changes(1)
+        ['+ Zoe · knows · person 1']
+        """
+        from hynt.runs.journal import Journal
+
+        if version < 1:
+            advice = "Version 1 is the first that an update made."
+            raise UsageError(f"no update made version {version}.", where="version", advice=advice)
+        journal, graph = Journal(self.path), self.saved.graph()
+        before, after = (journal.graph(graph, one) for one in (version - 1, version))
+        return journal.change(journal.versions()[version - 1]).told(before, after)
+
     def save(self, folder: str | os.PathLike[str]) -> Run:
         """Copies the run to a new folder and opens the copy; so a run that was trained without `out` is kept.
 

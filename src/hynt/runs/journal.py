@@ -24,9 +24,10 @@ from typing import Any
 
 from hynt.errors import DataError, UsageError
 from hynt.files import RESTORE, check_regular, flush, sha256_of, write_whole, writing
-from hynt.graph.changes import merged, with_facts, without_entity, without_facts
+from hynt.graph.changes import encoded, merged, with_facts, without_entity, without_facts
 from hynt.graph.fact import Fact, FactKey, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.sentences import Sentences
 from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Entity
 from hynt.runs.place import is_run, open_run, refuse_packaged, whole_run
@@ -61,6 +62,16 @@ class GraphChange:
         if self.removed:
             graph = without_facts(graph, self.removed)
         return with_facts(graph, self.added, self.labels) if self.added else graph
+
+    def told(self, before: KnowledgeGraph, after: KnowledgeGraph) -> list[str]:
+        """In words, a line each."""
+        was = Sentences(before)
+        lines = [f"{was.entity(one)} is {was.entity(other)}" for one, other in self.merged]
+        lines += [f"without {was.entity(name)}" for name in self.without_entities]
+        for sign, graph, facts in (("-", before, self.removed), ("+", after, self.added)):
+            words, table = Sentences(graph), encoded(facts, graph.vocabulary)[0]  # as the graph tells numbers
+            lines += [f"{sign} {words.fact(fact)}" for fact in table.facts(graph.vocabulary)]
+        return lines
 
     def lines(self) -> str:
         """As the file of a version has it."""
