@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,11 +16,11 @@ from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.registry import MODELS
-from hynt.objectives.streams import PhaseSettings
+from hynt.objectives.streams import Phase, PhaseSettings
 from hynt.runs.checkpoint import EpochRecord, TrainingProgress
 from hynt.runs.run_folder import RunFolder
 from hynt.training.default_model import cases, model_for
-from hynt.training.estimate import estimate
+from hynt.training.estimate import _seconds, estimate
 from hynt.training.optimisation import learning_rate
 from hynt.training.process import threads_for
 from hynt.training.resolve_settings import (
@@ -33,6 +34,7 @@ from hynt.training.run import start, train
 from tests.batches.random_graphs import mixed_facts
 from tests.heard_progress import HeardProgress
 from tests.training.small_graph import small_graph, tiny_settings
+from tests.training.toy import Points
 
 CPU = torch.device("cpu")
 
@@ -173,6 +175,22 @@ def test_an_estimate_counts_what_follows_the_first_phase_as_far_as_it_may_last()
     for head_epochs, seconds in ((10**8, 10.0), (1, 8.0)):
         settings = replace(endless, model=replace(endless.model, head_epochs=head_epochs))
         assert estimate(small_graph(), settings, CPU).seconds == pytest.approx(seconds, abs=0.5)
+
+
+@pytest.mark.parametrize(("each", "steps"), [(7.0, 1), (1.6, 2), (0.3, 5), (0.125, 6)])
+def test_a_slow_step_is_timed_once_and_a_quick_one_often(each, steps, monkeypatch):
+    """A step of gran took seconds, and telling the time of six seconds of training took twenty."""
+    now, run = [0.0], []
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    class Runner:
+        def run(self, items, seed):
+            run.append(items)
+            now[0] += each
+
+    phase = Phase(Points(), (), 1)
+    assert _seconds(Runner(), phase, 0, CPU) == pytest.approx(each)
+    assert len(run) == steps
 
 
 def test_an_estimate_tells_what_weighing_statistics_takes_on_top():

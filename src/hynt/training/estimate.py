@@ -32,8 +32,10 @@ from hynt.training.step import CapturedStep, EagerStep, StepRunner
 from hynt.training.trainer import LATER
 from hynt.training.validating import validates
 
-TIMED_STEPS, TIMED_SECONDS = 3, 0.5
-"""Timed at least, and for how long further ones are: a step of milliseconds is told by many."""
+TIMED_STEPS, TIMED_SECONDS, SLOW_SECONDS = 3, 0.5, 3.0
+"""Timed at least, and for how long further ones are: a step of milliseconds is told by many, one of seconds by itself:
+no more are run once they took so long.
+"""
 
 
 @dataclass(frozen=True)
@@ -149,15 +151,15 @@ def _kept(runner: StepRunner, phase: Phase, seed: int) -> int:
 
 
 def _seconds(runner: StepRunner, phase: Phase, seed: int, device: torch.device) -> float:
-    """The median time of some steps, after two that warm up."""
+    """The median time of some steps, after two that warm up; of the last one alone where steps are slow."""
     items, times = phase.stream.epoch(seed, 0), list[float]()
-    while len(times) < TIMED_STEPS + 2 or sum(times[2:]) < TIMED_SECONDS:
+    while (len(times) < TIMED_STEPS + 2 or sum(times[2:]) < TIMED_SECONDS) and sum(times) < SLOW_SECONDS:
         started = time.perf_counter()
         runner.run(items.items(len(items) - 1 - len(times) % len(items)), seed)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         times.append(time.perf_counter() - started)
-    return median(times[2:])
+    return median(times[2:] or times[-1:])
 
 
 def _size(facts: FactTensors) -> int:
