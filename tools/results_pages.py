@@ -109,6 +109,10 @@ smoothing and means are those of the papers. What differs, as far as it is known
   Leaving qualifiers out of the filter, as their authors would, changes nothing: the frequency row has .1187 either way.
   The paper does not say whether models of triplets are asked for the heads of numbers, 28 % of the questions; without
   these the frequency row has .1638.
+- **The time of the authors' schedules.** At the [speeds of one H200](measured.md#speed-of-the-models) they take 6 to 41
+  seconds for `transea`, `kbln`, `literale`, `hy-transformer` and `mt-kgnn`, 140 for `gran`, 225 for `ram`, and 13 to 17
+  minutes for `neuinfer`, `stare`, `nalp`, `hinge` and `tnalp`, where the goal was 4. Side by side on one card, as most
+  rows here, they take many times that.
 - **Numbers of `kbln` and `literale`** are bold, yet no better than the mean of each relation (.1019): the paper's are
   worse than that mean.
 
