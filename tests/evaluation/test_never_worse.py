@@ -1,16 +1,20 @@
-"""A small budget on the published graphs: with statistics beside it, a model is no worse than the best trivial row."""
+"""A small budget on published and generated graphs: with statistics beside it, a model is no worse than trivial rows."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from hynt.evaluation.evaluator import Evaluator, reference_rows
 from hynt.evaluation.metrics import TASKS
 from hynt.evaluation.tables import best_trivial
+from hynt.formats.from_python import graph_from_facts
 from hynt.formats.importing import ImportOptions, read_graph
+from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.opening import load_run
 from hynt.training.resolve_settings import SettingsRequest, resolve_settings
 from hynt.training.run import start, train
@@ -39,7 +43,46 @@ PUBLISHED = {"FB15K-237-numeric": "FB15K-237-numeric", "WD20K100-v1": "WD20K100-
 @pytest.mark.parametrize("name", list(GRAPHS))
 def test_a_short_run_is_no_worse_than_the_best_trivial_row(name, shared_data, tmp_path):
     options = ImportOptions(published=PUBLISHED.get(name, ""))
-    graph = read_graph(shared_data / name, GRAPHS[name] or "", options)
+    check_no_worse(read_graph(shared_data / name, GRAPHS[name] or "", options), name, tmp_path)
+
+
+def noise(count: int) -> KnowledgeGraph:
+    """Facts by frequency alone, and numbers that nothing tells more of than their relation."""
+    chance = np.random.default_rng(0)
+    facts: list[tuple[object, ...]] = []
+    for kind in chance.random(count).tolist():
+        head, tail = (f"thing {int(count / 10 * chance.random() ** 3)}" for _ in range(2))
+        if kind < 0.5:
+            facts.append((head, f"link {chance.integers(9)}", tail, [("year", int(chance.integers(1900, 2030)))]))
+        else:
+            facts.append((head, f"number {chance.integers(9)}", float(chance.lognormal(5, 2))))
+    return graph_from_facts(facts, name="noise")
+
+
+def years(count: int) -> KnowledgeGraph:
+    """Numbers of countries that grow year by year, and countries of the same neighbours."""
+    chance = np.random.default_rng(0)
+    places, first = count // 50, chance.lognormal(8, 3, count)
+    facts: list[tuple[object, ...]] = []
+    for index in range(count):
+        place, year = index % places, index // (3 * places)
+        if index % 4:
+            value = first[3 * place + index % 3] * 1.02**year
+            facts.append((f"place {place}", f"number {index % 3}", float(value), [("year", 1990 + year)]))
+        else:
+            near = (place + int(chance.geometric(0.3))) % places
+            facts.append((f"place {place}", f"link {index % 8 // 4}", f"place {near}"))
+    return graph_from_facts(facts, name="years")
+
+
+@pytest.mark.parametrize("made", [noise, years])
+@pytest.mark.parametrize("count", [1_000, pytest.param(6_000, marks=pytest.mark.slow)])
+def test_a_short_run_on_a_generated_graph_is_no_worse_either(made, count, tmp_path):
+    check_no_worse(made(count), f"{count:,} facts of {made.__name__}", tmp_path)
+
+
+def check_no_worse(graph: KnowledgeGraph, name: str, tmp_path: Path) -> None:
+    """Trains for a moment and asks the test split."""
     settings = resolve_settings(SettingsRequest(), graph, on_gpu=False)
     schedule = replace(settings.schedule, epochs=1, period=1, seconds=float(STEPS))
     ticks = iter(range(10**9))  # every look at the clock is a second: about one a step
