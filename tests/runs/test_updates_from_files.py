@@ -53,6 +53,35 @@ def test_a_refused_fact_of_a_file_is_told_by_its_line(folder, run, tmp_path, con
         run.update(remove=path)
 
 
+def test_what_stands_beside_the_facts_of_a_folder_says_their_units_and_kinds(folder, run, tmp_path):
+    run = run.update([("person 0", "distance", hynt.number(3, "m"))])
+    given, relations = tmp_path / "given", tmp_path / "given" / "relations.jsonl"
+    given.mkdir()
+    (given / "train.jsonl").write_text('{"head": "Zoe", "relation": "distance", "tail": 200}\n')
+    relations.write_text('{"id": "distance", "kind": "number", "unit": "kg"}\n')
+    with pytest.raises(DataError, match=r"train\.jsonl:1, distance: kg \(mass\) cannot become m \(length\)"):
+        run.update(given)
+    relations.write_text('{"id": "distance", "kind": "entity"}\n')
+    with pytest.raises(DataError, match=r"given: 'distance' carries entities there, and numbers in the graph"):
+        run.update(given)
+    relations.write_text('{"id": "distance", "kind": "number", "unit": "cm"}\n')
+    assert run.update(given).graph["Zoe"].texts() == ["Zoe · distance · 2 m"]
+    hynt.export_graph(folder, tmp_path / "all", "hynt")  # numbers without units, which relations.jsonl has
+    assert hynt.load(folder, "cpu").update(tmp_path / "all", skip_known=True).version == 2
+
+
+def test_another_name_or_type_of_what_the_graph_has_is_told(run, tmp_path, folder):
+    (tmp_path / "train.jsonl").write_text('{"head": "Zoe", "relation": "knows", "tail": "person 1"}\n')
+    (tmp_path / "entities.jsonl").write_text('{"id": "person 1", "type": "dog"}\n{"id": "Zoe", "type": "person"}\n')
+    notes = []
+    later = hynt.load(folder, "cpu", notes.append).update(tmp_path)
+    assert notes == ["the graph keeps its own names and types; given otherwise: 'person 1'."]
+    assert {one.name: one.type for one in later.graph.entities if one.name in ("Zoe", "person 1")} == {
+        "Zoe": "person",
+        "person 1": "",
+    }
+
+
 def test_a_what_if_is_checked_as_an_update_is(folder, run, tmp_path):
     path = tmp_path / "more.csv"
     path.write_text("head,relation,tail\nZoe,knows,person 1\nZoe,height,171\n")

@@ -5,12 +5,13 @@ or nothing. No torch here: a service writes from the process that has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,7 +31,12 @@ from hynt.runs import SCALING
 from hynt.runs.journal import GraphChange, Journal, Version
 from hynt.runs.place import SavedRun
 
+if TYPE_CHECKING:
+    from hynt.formats.declarations import Declarations
+
 _LONGEST_SOURCE = 200
+_SHOWN = 3
+"""Names that are shown of many."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,8 @@ class GivenChange:
             away = tuple(fitted_facts(graph, self.remove, as_kept=True))
             after = GraphChange(removed=away).applied(graph)
         with _placed(self.facts):
+            if isinstance(self.facts, FactFile):
+                self.facts.check_kinds(after)
             added = tuple(fitted_facts(graph, self.facts))
             _refuse_unreadable(added, SavedRun.open(run))
             added = tuple(unknown_facts(after, added)) if self.skip_known else added
@@ -101,19 +109,57 @@ class FactFile:
         from hynt.formats.source_files import source_files
 
         report = self._report
-        if not self.path.exists():
-            raise UsageError(
-                f"there is no file {str(self.path)!r}.", advice="Give a file of facts, or a folder of files."
-            )
+        self._check_there()
+        units = {one.name: one.unit for one in self._declared.relations if one.unit}
         with self._importing():
             chosen = get_format(self._format) if self._format else infer_format(self.path)
             for part in source_files(self.path, chosen):
                 for fact in chosen.read(part.path, ReadOptions(), report):
                     self._places.append(report.where)
-                    yield fact
+                    yield _with_units(fact, units) if units else fact
         if report.rejected:
             first = report.problems[0]
             raise DataError(first.what, where=first.where, advice=first.advice)
+
+    def _check_there(self) -> None:
+        if not self.path.exists():
+            raise UsageError(
+                f"there is no file {str(self.path)!r}.", advice="Give a file of facts, or a folder of files."
+            )
+
+    @cached_property
+    def _declared(self) -> Declarations:
+        from hynt.formats.declarations import read_declarations
+
+        return read_declarations(self.path)
+
+    def check_kinds(self, graph: KnowledgeGraph) -> None:
+        """Refuses a source that says of a relation of the graph that it carries something else."""
+        self._check_there()
+        for one in self._declared.relations:
+            number = graph.vocabulary.relation_ids.get(one.name)
+            if number is None or one.kind in (None, graph.relations[number].kind):
+                continue
+            here, there = ("numbers", "entities") if one.kind == "entity" else ("entities", "numbers")
+            raise DataError(
+                f"{one.name!r} carries {there} there, and {here} in the graph.",
+                where=str(self.path),
+                advice="Give one of the two another name.",
+            )
+
+    def named_otherwise(self, graph: KnowledgeGraph) -> list[str]:
+        """What to say of names and types of what the graph has, which keeps its own."""
+        ids = graph.vocabulary.entity_ids
+        mine = ((one, graph.entities[ids[one.name]]) for one in self._declared.entities if one.name in ids)
+        other = [
+            one.name
+            for one, own in mine
+            if one.type not in ("", own.type) or one.label not in ("", own.label or own.name)
+        ]
+        if not other:
+            return []
+        shown = ", ".join(map(repr, other[:_SHOWN])) + (f" and {len(other) - _SHOWN} more" if other[_SHOWN:] else "")
+        return [f"the graph keeps its own names and types; given otherwise: {shown}."]
 
     @contextmanager
     def _importing(self) -> Iterator[None]:
@@ -133,9 +179,7 @@ class FactFile:
 
     def labels(self, facts: Iterable[Fact], graph: KnowledgeGraph) -> tuple[Entity, ...]:
         """What the file says of the names of these facts that the graph lacks."""
-        from hynt.formats.declarations import read_declarations
-
-        declared = read_declarations(self.path)
+        declared = self._declared
         known = {name: Entity(name, label) for name, label in self._report.labels.items()}
         known |= {one.name: Entity(one.name, one.label) for one in declared.relations if one.label}
         known |= {one.name: one for one in declared.entities if one.label or one.type}
@@ -154,6 +198,18 @@ def overlooked(change: GraphChange, before: KnowledgeGraph) -> list[str]:
     found = find_unmarked(vocabulary, lambda: [table]).items()
     hints = hints_at({option: [name for name in names if name not in known] for option, names in found})
     return [f"{one} to hynt data import, remove these facts here, and add that graph's folder." for one in hints]
+
+
+def _with_units(fact: Fact, units: Mapping[str, str]) -> Fact:
+    """The fact with the units that its source declares for relations, where numbers say none."""
+
+    def value(relation: str, one: Value) -> Value:
+        if not isinstance(one, Number) or one.unit or relation not in units:
+            return one
+        return one._replace(unit=units[relation])
+
+    pairs = tuple(Qualifier(name, value(name, one)) for name, one in fact.qualifiers)
+    return fact._replace(tail=value(fact.relation, fact.tail), qualifiers=pairs)
 
 
 def _names(fact: Fact) -> Iterator[str]:

@@ -198,7 +198,7 @@ class Run(Evaluable, Completable, Publishable):
         (1, True, 1)
         """
         from hynt import leftovers
-        from hynt.asking.graph_updates import GivenChange, overlooked
+        from hynt.asking.graph_updates import FactFile, GivenChange, overlooked
         from hynt.formats.corrections import read_corrections
         from hynt.runs.journal import Journal
 
@@ -226,7 +226,8 @@ class Run(Evaluable, Completable, Publishable):
                 leftovers.discard(changed.path)
             raise
         if written is not None and after is not None and facts is not None:
-            for hint in overlooked(journal.change(written), self.graph):
+            told = added.named_otherwise(self.graph) if isinstance(added, FactFile) else []
+            for hint in (*told, *overlooked(journal.change(written), self.graph)):
                 self.note(hint)
         return changed._at(journal.latest() if written is None else written.version)
 
