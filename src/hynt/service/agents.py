@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations, jsonrpc_message_adapter
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from hynt import __version__
 from hynt.asking.graph_updates import GivenChange
@@ -70,18 +70,6 @@ Offset = Annotated[int, Field(ge=0)]
 Got = TypeVar("Got")
 
 
-_NO_EXAMPLES = ConfigDict(json_schema_extra={})
-"""The endpoints' models carry examples for people; an agent would pay for them in every conversation."""
-
-
-class FoundEntities(EntitiesModel):
-    model_config = _NO_EXAMPLES
-
-
-class FoundRelations(RelationsModel):
-    model_config = _NO_EXAMPLES
-
-
 class HeldFact(BaseModel):
     """What the graph holds, in which split; `added` says where it came from, if it came after training."""
 
@@ -120,14 +108,6 @@ class AnswersFound(BaseModel):
     the_model_says: list[LikelyAnswer | LikelyNumber]
     candidates: int
     notes: list[str]
-
-
-class ToldProposals(ProposalsModel):
-    model_config = _NO_EXAMPLES
-
-
-class Updated(UpdateModel):
-    model_config = _NO_EXAMPLES
 
 
 class UsualQualifier(BaseModel):
@@ -249,15 +229,15 @@ class _Tools:
         self._served, self._settings = served, settings
         self._doubtful: Doubtful | None = None
 
-    async def search_entities(self, query: Searched, limit: Few = 10) -> FoundEntities:
+    async def search_entities(self, query: Searched, limit: Few = 10) -> EntitiesModel:
         """Find entities by name, id, or a name spelled alike. Those with the most facts come first among equals."""
-        return FoundEntities.model_validate(await _told(self._served.entities(query, limit)))
+        return EntitiesModel.model_validate(await _told(self._served.entities(query, limit)))
 
     async def search_relations(
         self, query: Searched = "", kind: Literal["entity", "number"] | None = None, limit: Few = 20, offset: Offset = 0
-    ) -> FoundRelations:
+    ) -> RelationsModel:
         """Find relations by name or meaning; kind "number" for those whose tails are numbers or dates."""
-        return FoundRelations.model_validate(await _told(self._served.relations(query, kind, offset, limit)))
+        return RelationsModel.model_validate(await _told(self._served.relations(query, kind, offset, limit)))
 
     async def facts_of(self, entity: TextField, limit: Few = 20, offset: Offset = 0) -> ToldFacts:
         """What the graph says about an entity, in words: facts it heads, then those it is the tail or a value of."""
@@ -310,9 +290,9 @@ class _Tools:
         asked = self._served.trends(heads, relation, over=over, start=start, end=end, points=points)
         return ToldTrend.model_validate(await self._asked(asked))
 
-    async def propose(self, entity: TextField, limit: Few = 10) -> ToldProposals:
+    async def propose(self, entity: TextField, limit: Few = 10) -> ProposalsModel:
         """Facts that the graph lacks about an entity though most of its peers have such a fact, most probable first."""
-        return ToldProposals.model_validate(await self._asked(self._served.propose(entity, limit)))
+        return ProposalsModel.model_validate(await self._asked(self._served.propose(entity, limit)))
 
     async def doubtful_facts(
         self,
@@ -331,16 +311,16 @@ class _Tools:
         facts = [{**row, "reason": why(row, part)} for row, part in zip(page.rows[:limit], parts, strict=True)]
         return DoubtfulFacts.model_validate(_short({"total": page.total, "offset": offset, "facts": facts}))
 
-    async def add_facts(self, facts: Facts, key: Key = "", skip_known: bool = False) -> Updated:
+    async def add_facts(self, facts: Facts, key: Key = "", skip_known: bool = False) -> UpdateModel:
         """Write facts into the graph, all or none. They are listed at once, and the model counts them soon after."""
         given = GivenFacts(facts=facts, key=key, skip_known=skip_known)
         change = GivenChange(facts=given.tuples(), skip_known=skip_known, source=_SOURCE, key=key)
-        return Updated.model_validate(await self._asked(self._served.update(change)))
+        return UpdateModel.model_validate(await self._asked(self._served.update(change)))
 
-    async def remove_facts(self, facts: Facts, key: Key = "") -> Updated:
+    async def remove_facts(self, facts: Facts, key: Key = "") -> UpdateModel:
         """Take facts out of the graph, all or none, each written as the graph has it."""
         change = GivenChange(remove=GivenFacts(facts=facts, key=key).tuples(), source=_SOURCE, key=key)
-        return Updated.model_validate(await self._asked(self._served.update(change)))
+        return UpdateModel.model_validate(await self._asked(self._served.update(change)))
 
     async def _asked(self, asked: Awaitable[Got]) -> Got:
         """An agent asks as soon as it is connected, so the first question waits for the model."""

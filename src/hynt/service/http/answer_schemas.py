@@ -8,7 +8,7 @@ import json
 from importlib.resources import files
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from hynt import __version__
 from hynt.asking.answers import KnownNumber, MissingQualifier, RankedAnswer, SimilarEntity, StoredAnswer
@@ -16,14 +16,10 @@ from hynt.explanation.explanations import Explained, Influence
 from hynt.graph.lookup import EntityPosition, Match
 from hynt.service.http.problems import Fault
 
-_EXAMPLES = json.loads((files("hynt.service.http") / "examples.json").read_text(encoding="utf-8"))
-"""What a run of `world` said, shortened; tests hold them to the models."""
-
-
-def _shown(*found: dict[str, Any] | str) -> ConfigDict:
-    """With these examples, given as they are or by name."""
-    named = [_EXAMPLES[one] if isinstance(one, str) else one for one in found]
-    return ConfigDict(json_schema_extra={"examples": named})
+EXAMPLES: dict[str, list[Any]] = json.loads((files("hynt.service.http") / "examples.json").read_text(encoding="utf-8"))
+"""Of each model below, what a run of `world` said, shortened; tests hold them to the models."""
+EXAMPLES["ResultsModel"] = [{"results": EXAMPLES["AnswersModel"][:1]}]
+EXAMPLES["IndexModel"][0]["hynt"] = __version__
 
 
 class NumberAnswerModel(BaseModel):
@@ -45,8 +41,6 @@ class NumberAnswerModel(BaseModel):
 class AnswersModel(BaseModel):
     """What the graph holds for a question, and the model's answers, best first."""
 
-    model_config = _shown("answers", "number")
-
     question: str
     hole: str
     kind: Literal["entity", "relation", "number"]
@@ -62,8 +56,6 @@ class AnswersModel(BaseModel):
 
 class ResultsModel(BaseModel):
     """The answers to each question of a batch, in its order."""
-
-    model_config = _shown({"results": [_EXAMPLES["answers"]]})
 
     results: list[AnswersModel]
 
@@ -83,8 +75,6 @@ class FoundEntityModel(EntityModel):
 
 
 class EntitiesModel(BaseModel):
-    model_config = _shown("entities")
-
     query: str
     entities: list[FoundEntityModel]
     more: bool
@@ -114,8 +104,6 @@ class FactModel(BaseModel):
 
 
 class EntityFactsModel(BaseModel):
-    model_config = _shown("entity_facts")
-
     entity: EntityModel
     counts: dict[str, int]
     total: int
@@ -135,8 +123,6 @@ class RelationModel(NamedModel):
 
 
 class RelationsModel(BaseModel):
-    model_config = _shown({"relations": [_EXAMPLES["relation"]], "total": 93, "offset": 0})
-
     relations: list[RelationModel]
     total: int
     offset: int
@@ -153,8 +139,6 @@ class DistributionModel(BaseModel):
 
 
 class RelationNumbersModel(RelationModel):
-    model_config = _shown("relation_numbers")
-
     numbers: DistributionModel | None
 
 
@@ -164,8 +148,6 @@ class DescribedEntityModel(NamedModel):
 
 class UpdateModel(BaseModel):
     """What became of the graph. `version` is the one to wait for in the header `Hynt-Version` of answers."""
-
-    model_config = _shown("update")
 
     version: int
     changed: bool
@@ -177,8 +159,6 @@ class UpdateModel(BaseModel):
 
 
 class SimilarModel(BaseModel):
-    model_config = _shown("similar")
-
     entity: DescribedEntityModel
     similar: list[SimilarEntity]
 
@@ -200,8 +180,6 @@ class ProposalModel(BaseModel):
 
 
 class ProposalsModel(BaseModel):
-    model_config = _shown("proposals")
-
     entity: DescribedEntityModel
     proposals: list[ProposalModel]
     below_threshold: int
@@ -218,8 +196,6 @@ class AttentionModel(BaseModel):
 
 
 class ExplanationModel(AnswersModel):
-    model_config = _shown("explanation")
-
     about: Explained | None
     influences: list[Influence]
     attention: AttentionModel | None
@@ -253,8 +229,6 @@ class TrendHeadModel(NamedModel):
 class TrendModel(BaseModel):
     """How a number moves along an axis."""
 
-    model_config = _shown("trend")
-
     relation: str
     relation_name: str
     unit: str
@@ -278,8 +252,6 @@ class TrendModel(BaseModel):
 class ProblemModel(BaseModel):
     """A refusal in the form of RFC 9457, with a pointer to each fault."""
 
-    model_config = _shown("problem")
-
     type: str
     title: str
     status: int
@@ -296,8 +268,6 @@ class EndpointModel(BaseModel):
 class IndexModel(BaseModel):
     """What a service offers to programs."""
 
-    model_config = _shown(_EXAMPLES["index"] | {"hynt": __version__})
-
     hynt: str
     graph: str
     description: str
@@ -305,14 +275,10 @@ class IndexModel(BaseModel):
 
 
 class ReadyModel(BaseModel):
-    model_config = _shown({"ready": True, "reason": "", "restarts": 0})
-
     ready: bool
     reason: str
     restarts: int
 
 
 class HealthModel(BaseModel):
-    model_config = _shown({"alive": True})
-
     alive: Literal[True]

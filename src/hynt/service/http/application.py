@@ -182,10 +182,8 @@ def _described(application: FastAPI) -> dict[str, Any]:
         # FastAPI documents refusals of its own shape; ours are problems.
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
-        for name, schema in schemas.items():  # FastAPI drops every null, of examples too
-            model = getattr(answer_schemas, name, None)
-            if model is not None and "examples" in schema:
-                schema["examples"] = model.model_config["json_schema_extra"]["examples"]
+        for name in schemas.keys() & answer_schemas.EXAMPLES.keys():
+            schemas[name]["examples"] = answer_schemas.EXAMPLES[name]
         application.openapi_schema = found
     return application.openapi_schema
 
