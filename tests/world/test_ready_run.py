@@ -11,6 +11,8 @@ import torch
 from safetensors.torch import load_file
 
 import hynt
+from hynt.asking.examples import EXAMPLES, _found
+from hynt.calibration.calibration import CALIBRATION, calibrate
 from hynt.cli.application import run as invoke
 from hynt.errors import UsageError
 from hynt.files import sha256_of
@@ -24,6 +26,7 @@ from hynt.service.pages.doubtful import DEFAULT, Doubtful, most_doubtful
 from tests.conftest import ROOT
 from tools.ready_world import LARGEST, PACKAGED
 
+CPU = torch.device("cpu")
 QUESTION = ("Japan", "life expectancy", "?", {"point in time": 2024, "sex": "female"})
 
 
@@ -61,6 +64,18 @@ def test_its_figures_and_its_most_doubtful_facts_come_with_it(world):
     for row in page.rows:
         (fact,) = world.graph.split(row["split"]).take(np.array([row["row"]])).facts(world.graph.vocabulary)
         assert row["fact"] == words.fact(fact)
+
+
+@pytest.mark.slow
+def test_it_is_calibrated_and_begins_with_questions_as_the_code_does_today(world):
+    made = calibrate(world.loaded, CPU).to_mapping(world.graph.vocabulary)
+    kept = json.loads((PACKAGED / CALIBRATION).read_text())
+    for task in ("link", "relation"):
+        assert made[task]["temperature"] == pytest.approx(kept[task]["temperature"], rel=1e-3)
+    radii = [{name: one["radius"].get("0.9") for name, one in of["number"].items()} for of in (made, kept)]
+    assert radii[0] == pytest.approx(radii[1], rel=1e-3)
+    kept = json.loads((PACKAGED / EXAMPLES).read_text())["examples"]
+    assert [list(one) for one in _found(world.loaded, world.calibration, CPU)] == kept
 
 
 def test_it_answers_by_its_name_with_an_interval_and_nothing_is_written(world):
