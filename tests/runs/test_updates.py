@@ -90,6 +90,21 @@ def test_a_graph_as_it_was_is_shown_counted_and_written(folder, run, tmp_path, c
     assert "error: a graph has no versions.\n  where: --as-of\n" in capsys.readouterr().err
 
 
+def test_vectors_are_those_of_the_version_or_graph_that_is_named(folder, run, tmp_path, capsys):
+    later = run.update(NEW)
+    for target, options, entities in (
+        (tmp_path / "now.parquet", (), len(later.graph.entities)),
+        (tmp_path / "before.parquet", ("--as-of", "0"), len(run.graph.entities)),
+        (tmp_path / "there.parquet", ("--as-of", "0", "--graph", str(folder)), len(later.graph.entities)),
+    ):
+        assert invoke(["embeddings", str(folder), "--out", str(target), *options, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["entities"] == entities
+    assert invoke(["similar", str(folder), "Zoe", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["similar"]) == 10
+    assert invoke(["similar", str(folder), "Zoe", "--as-of", "0"]) == 2
+    assert "the graph has no entity called 'Zoe'" in capsys.readouterr().err
+
+
 def test_where_a_graph_is_wanted_a_run_gives_its_own_with_all_updates(folder, run, tmp_path, capsys):
     later = run.update(NEW)
     assert run.on(folder).graph == later.graph

@@ -261,14 +261,14 @@ def similar(
     run: RunArgument,
     entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
     top: Annotated[int, typer.Option("--top", min=1, help="How many to show.")] = 10,
+    graph: OnGraph = None,
+    as_of: AsOf = None,
     as_json: JsonFlag = False,
     save: SaveFile = None,
 ) -> None:
     """List the entities whose vectors point most nearly the same way as ENTITY's (cosine)."""
-    from hynt.front.run import Run
-
     check_save(save)
-    opened = Run(run, "cpu")
+    opened = opened_run(run, "cpu", graph, as_of)
     found = [other.to_dict() for other in opened.similar(entity, top)]
     identity = opened.names.entity(entity)
     one = opened.graph.entities[identity]
@@ -291,12 +291,12 @@ def _print_similar(console: Console, result: dict[str, Any]) -> None:
 def embeddings(
     run: RunArgument,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
+    graph: OnGraph = None,
+    as_of: AsOf = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Write id, name, type and vector of every entity of RUN's graph."""
-    from hynt.front.run import Run
-
-    entities, width = Run(run, "cpu").embeddings(out).shape
+    entities, width = opened_run(run, "cpu", graph, as_of).embeddings(out).shape
     result = {"run": str(run), "out": str(out), "entities": entities, "width": width}
     told = f"{entities:,} vectors of {width} numbers in {out}"
     deliver(result, as_json=as_json, save=None, text=lambda console: console.print(told, soft_wrap=True))
