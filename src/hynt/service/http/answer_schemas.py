@@ -17,7 +17,7 @@ from hynt.graph.lookup import EntityPosition, Match
 from hynt.service.http.problems import Fault
 
 EXAMPLES: dict[str, list[Any]] = json.loads((files("hynt.service.http") / "examples.json").read_text(encoding="utf-8"))
-"""Of each model below, what a run of `world` said, shortened; tests hold them to the models."""
+"""By the name of the model: questions, and what a run of `world` said, shortened. Tests hold them to the models."""
 EXAMPLES["ResultsModel"] = [{"results": EXAMPLES["AnswersModel"][:1]}]
 EXAMPLES["IndexModel"][0]["hynt"] = __version__
 

@@ -92,41 +92,11 @@ class _QuestionFields(_Strict):
 class Question(_QuestionFields):
     """A fact with exactly one ? in it."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "head": "Japan",
-                    "relation": "life expectancy",
-                    "tail": "?",
-                    "qualifiers": [
-                        {"relation": "point in time", "value": "2024"},
-                        {"relation": "sex", "value": "female"},
-                    ],
-                },
-                {"head": "?", "relation": "shares border with", "tail": "Brazil", "top": 3, "candidates": ["type"]},
-            ]
-        }
-    )
-
     top: Annotated[StrictInt, Field(ge=1, le=TOP, description="How many answers to give.")] = 10
 
 
 class Questions(_Strict):
     """Several questions; all are answered, or none is."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "questions": [
-                        {"head": "Japan", "relation": "capital", "tail": "?", "top": 1},
-                        {"head": "Brazil", "relation": "?", "tail": "Brazilian Real"},
-                    ]
-                }
-            ]
-        }
-    )
 
     questions: Annotated[list[Question], Field(min_length=1, max_length=BATCH)]
 
@@ -141,21 +111,11 @@ OneOrMany = Annotated[Annotated[Question, Tag("one")] | Annotated[Questions, Tag
 class ExplainedQuestion(_QuestionFields):
     """A question, and the answer to explain where it is not the first one."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"head": "Japan", "relation": "capital", "tail": "?", "answer": "Tokyo"}]}
-    )
-
     answer: TextField | None = None
 
 
 class TrendQuestion(_Strict):
     """A number of some heads along a qualifier that holds dates or numbers."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"heads": ["Brazil", "India"], "relation": "total fertility rate", "points": 20}]
-        }
-    )
 
     heads: Annotated[list[TextField], Field(min_length=1, max_length=HEADS)]
     relation: TextField
@@ -240,18 +200,6 @@ class GivenFact(_Strict):
 
 class GivenFacts(_Strict):
     """Facts to add, or to take away; all of them or none."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "facts": [{"head": "Atlantis", "relation": "shares border with", "tail": "Japan"}],
-                    "source": "an old map",
-                    "key": "map-1",
-                }
-            ]
-        }
-    )
 
     facts: Annotated[list[GivenFact], Field(min_length=1, max_length=BATCH)]
     source: Annotated[StrictStr, Field(max_length=200, description="Where they come from, for the log.")] = ""
