@@ -1,4 +1,4 @@
-"""A small budget on published and generated graphs: with statistics beside it, a model is no worse than trivial rows."""
+"""A small budget on published and generated graphs: with statistics beside it, no model is worse than a trivial row."""
 
 from __future__ import annotations
 

@@ -268,11 +268,16 @@ def test_what_follows_the_first_phase_has_a_quarter_of_the_time_besides():
     assert end.phase == 2
 
 
-def test_a_factor_far_above_what_is_usual_is_what_a_loss_without_end_is_blamed_on():
-    chosen = settings(optimiser=Optimiser(learning_rate=1e30))
+@pytest.mark.parametrize(
+    ("group", "name", "usual"),
+    [("optimiser", "learning_rate", "0.001"), ("losses", "number_weight", "1"), ("schedule", "lowest_rate", "0")],
+)
+def test_a_factor_far_above_what_is_usual_is_what_a_loss_without_end_is_blamed_on(group, name, usual):
+    chosen = settings()
+    chosen = replace(chosen, **{group: replace(getattr(chosen, group), **{name: 1e30})})
     model = Line()
     loop = trainer(model, Points(spoiled_epoch=3), Notebook(model), chosen)
-    with pytest.raises(NotFinite, match=r"a lower optimiser.learning_rate than 1e\+30, of which 0.001 is usual"):
+    with pytest.raises(NotFinite, match=rf"a lower {group}.{name} than 1e\+30, of which {usual} is usual"):
         loop.train(TrainingState())
 
 

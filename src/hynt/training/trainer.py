@@ -413,7 +413,7 @@ class _PhaseLoop:
 
     def _not_finite(self, epoch: int, index: int | None) -> NotFinite:
         place = f"epoch {epoch + 1}" + ("" if index is None else f", near step {index + 1}")
-        factor = furthest_above(self.settings, float, ("losses.", "model.", "optimiser."))
+        factor = furthest_above(self.settings, float, ("losses.", "model.", "optimiser.", "schedule.lowest_rate"))
         lower = "a lower optimiser.learning_rate"
         if factor is not None:
             lower = f"a lower {factor[0]} than {factor[1]:g}, of which {factor[2]:g} is usual"
