@@ -29,6 +29,16 @@ def test_two_writers(folder, run):
     assert run.update(NEW).version == 1
 
 
+def test_a_mark_is_another_after_each_version(folder, run):
+    marks = [Journal(folder).mark()]
+    for number in range(2):
+        run = run.update([(f"new {number}", "knows", "person 1")])
+        marks.append(Journal(folder).mark())
+    assert marks[0] == (0, 0)
+    assert len(set(marks)) == 3
+    assert Journal(folder).mark() == marks[-1]
+
+
 def test_a_full_disk_leaves_the_last_version(folder, run, monkeypatch):
     run.update(NEW[:1])
     before = files(folder)

@@ -125,6 +125,16 @@ def test_another_writer_is_waited_for_by_the_client_and_heard_by_the_service(upd
     assert ask(updating, "Ada").status == 200
 
 
+def test_what_another_process_writes_is_taken_over(updating):
+    elsewhere = hynt.load(updating.run, "cpu").update([("Ines", "knows", "person 1")], source="a job at night")
+    counted(updating, elsewhere.version)
+    assert ask(updating, "Ines").status == 200
+    (listed,) = updating.get("/v1/entities/Ines", **BEARER).json["facts"]
+    assert listed["added"] == "a job at night"
+    told = send(updating, "POST", facts(("Ines", "knows", "person 2")))
+    assert told.json["version"] == elsewhere.version + 1
+
+
 def test_entities_that_cannot_be_told_apart_are_named_everywhere(updating, capsys):
     told = send(updating, "POST", facts(("Mo", "knows", "person 9"), ("Jo", "knows", "person 9")))
     counted(updating, told.json["version"])

@@ -157,6 +157,14 @@ class Journal:
         """All that are on disk, oldest first."""
         return [version for version, _ in self._lines()]
 
+    def mark(self) -> tuple[int, int]:
+        """What is another after each version: where the journal ends, and when it was written to."""
+        try:
+            found = (self.folder / JOURNAL).stat()
+        except OSError:
+            return 0, 0
+        return found.st_size, found.st_mtime_ns
+
     def latest(self) -> int:
         """The newest version; 0 where the graph is as it was trained on."""
         return len(self.versions())

@@ -36,6 +36,8 @@ LOG = logging.getLogger("hynt.service")
 Given = ParamSpec("Given")
 Got = TypeVar("Got")
 
+_LOOK_EVERY = 1.0
+"""Seconds between two looks at whether another process has updated the run."""
 _LOOKERS = 2
 """Threads that look things up in the graph, so that a long look does not hold up /health."""
 
@@ -66,6 +68,7 @@ class ServedRun:
         self.draining = False
         self.version = self.added.version
         self._writing = asyncio.Lock()
+        self._watching: asyncio.Task[None] | None = None
         self._lookers = ThreadPoolExecutor(_LOOKERS, "graph")
         self.metrics.gauge("hynt_queue_length", "Jobs that wait or are being done.", lambda: len(self.queue))
         self.metrics.gauge("hynt_ready", "1 when the model is loaded.", lambda: float(engine.state.ready))
@@ -77,9 +80,12 @@ class ServedRun:
         """Begins to load the model."""
         await self.engine.start()
         await self.queue.start()
+        self._watching = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
         """Refuses what is left and ends the inference process."""
+        if self._watching is not None:
+            self._watching.cancel()
         await self.queue.stop()
         await self.engine.stop()
         self._lookers.shutdown(wait=False, cancel_futures=True)
@@ -152,12 +158,34 @@ class ServedRun:
                     raise unavailable(problem.sentences, 1) from None
                 raise invalid([fault_of(problem)]) from None
             if written is not None and graph is not None:
-                Journal(self.settings.run).count_added(self.added, written.version)
-                self.graph, self.views, self.version = graph, GraphViews(graph, self.added.source), written.version
-                await self.engine.follow()
+                await self._take_over(graph, written.version)
         told = {"version": self.version, "facts": len(self.graph)} if written is None else asdict(written)
         names = ("version", "added", "removed", "new_entities", "gone_entities", "facts")
         return {name: told.get(name, 0) for name in names} | {"changed": graph is not None}
+
+    async def _take_over(self, graph: KnowledgeGraph, version: int) -> None:
+        """Lists the graph of a version, and has the model read it."""
+        Journal(self.settings.run).count_added(self.added, version)
+        self.graph, self.views, self.version = graph, GraphViews(graph, self.added.source), version
+        await self.engine.follow()
+
+    async def _watch(self) -> None:
+        """Takes over what other processes write to the run's journal."""
+        loop, journal = asyncio.get_running_loop(), Journal(self.settings.run)
+        seen = (0, 0)  # what was written since the graph was read counts too
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            if not self.engine.state.follows or (mark := journal.mark()) == seen:
+                continue
+            seen = mark
+            async with self._writing:
+                try:
+                    version = await loop.run_in_executor(self._lookers, journal.latest)
+                    if version > self.version:
+                        graph = await loop.run_in_executor(self._lookers, self._graph_at, journal, version)
+                        await self._take_over(graph, version)
+                except HyntError as problem:
+                    LOG.warning("an update by another process cannot be read: %s", problem.sentences)
 
     def _graph_at(self, journal: Journal, version: int) -> KnowledgeGraph:
         """The graph at the newest version, read again only where another process has written."""
