@@ -231,21 +231,20 @@ def _squared(asked: Asked, weights: Tensor) -> Tensor:
 def _better(
     asked: Asked, fit: Callable[[Asked], Tensor], plain: Sequence[Tensor], mark: Callable[[Asked, Tensor], Tensor]
 ) -> Tensor:
-    """Fitted weights where they do better on the half that they were not fitted on, else the best of `plain`.
-
-    The first of `plain` stays where nothing does better.
+    """What does best on the half of the questions that it was not chosen on: the first of `plain`, with which nothing
+    is chosen, the best of `plain`, or fitted weights. Of runs that are nearly alike, the luckiest is no better.
     """
     rows = torch.arange(len(asked.relation))
     halves = [asked.take(rows[rows % 2 == side]) for side in (0, 1)]
-    best = plain[0]
     if len(rows) < 2 * SMALLEST_HALF:
-        return best
-    marks = [float(mark(asked, one).mean()) for one in plain]
-    place = max(range(len(plain)), key=lambda one: (marks[one], -one))
-    fitted = sum(float(mark(halves[1 - side], fit(halves[side])).sum()) for side in (0, 1)) / len(rows)
-    if fitted > marks[place]:
+        return plain[0]
+    marks = torch.tensor([[float(mark(half, one).sum()) for one in plain] for half in halves], dtype=torch.float64)
+    chosen = sum(float(marks[1 - side, marks[side].argmax()]) for side in (0, 1))
+    fitted = sum(float(mark(halves[1 - side], fit(halves[side])).sum()) for side in (0, 1))
+    first = float(marks[:, 0].sum())
+    if fitted > max(chosen, first):
         return fit(asked)
-    return plain[place]
+    return plain[int(marks.sum(0).argmax())] if chosen > first else plain[0]
 
 
 SMALLEST_HALF = 4
