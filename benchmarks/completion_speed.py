@@ -29,10 +29,11 @@ import torch
 
 from benchmarks.completion_questions import KINDS, drawn, write_jsonl, write_parquet
 from benchmarks.result_file import write_measured
-from hynt.asking.predictor import Predictor, load
+from hynt.asking.predictor import Predictor
 from hynt.completion.batches import BatchAnswers, CompletionOptions
 from hynt.completion.completing import complete
 from hynt.completion.question_files import open_questions
+from hynt.front.run import load
 
 BATCH = 16_384
 

@@ -44,8 +44,8 @@ def from_asking(folder: Path, device: torch.device) -> dict[str, Any]:
 
 def calibration(folder: Path, device: torch.device) -> dict[str, Any]:
     """The error of the probabilities of first answers before and after, and what 90 % intervals cover."""
-    from hynt.asking.predictor import load
     from hynt.calibration.measuring import LEVEL, measure
+    from hynt.front.run import load
 
     predictor = load(folder, device.type)
     if predictor.calibration.missing:

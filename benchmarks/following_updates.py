@@ -27,7 +27,8 @@ import numpy as np
 import torch
 
 from hynt.asking.graph_updates import GivenChange
-from hynt.asking.predictor import Predictor, load
+from hynt.asking.predictor import Predictor
+from hynt.front.run import load
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.storage import is_graph, load_graph

@@ -26,12 +26,13 @@ from numpy.typing import NDArray
 
 from benchmarks.result_file import write_measured
 from hynt import __version__
-from hynt.asking.predictor import Predictor, load
+from hynt.asking.predictor import Predictor
 from hynt.calibration.calibration import SPLIT, read_numbers
 from hynt.calibration.intervals import ENOUGH, fit_conditional_radii, fit_radii
 from hynt.calibration.measuring import LEVEL, coverage, measure
 from hynt.calibration.reach import AskedNumbers, ResidualScale
 from hynt.errors import HyntError
+from hynt.front.run import load
 
 
 def measured(predictor: Predictor, split: str) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.result_file import write_measured
-from hynt.asking.predictor import Predictor, load
+from hynt.asking.predictor import Predictor
 from hynt.completion.missing_facts import ProposalOptions, Proposals, propose
+from hynt.front.run import load
 
 HIDDEN = "test"
 LEAST = (0.9, 0.7, 0.5)

@@ -23,9 +23,10 @@ import numpy as np
 
 from benchmarks.qualifier_changes import ask_all, gains, pairs, told
 from benchmarks.result_file import write_measured
-from hynt.asking.predictor import Predictor, load
+from hynt.asking.predictor import Predictor
 from hynt.errors import HyntError
 from hynt.explanation.explaining import explain
+from hynt.front.run import load
 from hynt.graph.fact import DATE_UNIT
 from hynt.reporting.explanation_chart import explanation_figure
 from hynt.reporting.scales import picture

@@ -180,7 +180,7 @@ class ThreadEngine:
 
 async def at_the_queue(run: Path, questions: list[dict[str, Any]], clients: int, batching: bool, seconds: float) -> Any:
     """The model queue in this process."""
-    from hynt.asking.predictor import load
+    from hynt.front.run import load
     from hynt.service.inference.question_queue import QuestionQueue
     from hynt.service.settings import ServiceSettings
 

@@ -44,7 +44,7 @@ def small_world() -> KnowledgeGraph:
 @pytest.fixture(scope="session")
 def small_world_run(small_world: KnowledgeGraph, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished, calibrated run; nobody writes to it."""
-    from hynt.asking.predictor import load
+    from hynt.front.run import load
 
     torch.set_num_threads(1)
     cpu, folder = torch.device("cpu"), tmp_path_factory.mktemp("small-world") / "run"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from hynt.asking.predictor import Predictor, load
+from hynt.asking.predictor import Predictor
+from hynt.front.run import load
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.training.run import start, train
 from tests.town_graph import town_graph

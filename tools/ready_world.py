@@ -29,13 +29,13 @@ from safetensors.torch import load_file
 
 from benchmarks.result_file import write_measured
 from hynt.asking.examples import EXAMPLES, held_out_examples
-from hynt.asking.predictor import load
 from hynt.calibration.calibration import CALIBRATION
 from hynt.evaluation.combining import combined, fitted
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.results import by_scope
 from hynt.files import MANIFEST_NAME, index_text, sha256_of
 from hynt.front.auditing import audit
+from hynt.front.run import load
 from hynt.graph.storage import graph_folder, load_graph
 from hynt.kernels.device import chosen_device
 from hynt.reporting.report.measurements import measured

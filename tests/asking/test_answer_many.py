@@ -11,9 +11,9 @@ from hypothesis import strategies as some
 from hynt import number
 from hynt.asking import answering as best
 from hynt.asking.candidates import CandidateMask, candidate_mask
-from hynt.asking.predictor import load
 from hynt.asking.question import ask
 from hynt.errors import DataError, UsageError
+from hynt.front.run import load
 from hynt.runs import scoring
 from hynt.runs.scoring import ReadTile
 from hynt.training.run import start, train

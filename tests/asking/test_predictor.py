@@ -10,8 +10,9 @@ import pytest
 import torch
 
 import hynt
-from hynt.asking.predictor import Predictor, load
+from hynt.asking.predictor import Predictor
 from hynt.errors import DataError, UsageError
+from hynt.front.run import load
 from hynt.graph.units.dates import decimal_year
 from hynt.runs.scoring import ReadTile
 from hynt.training.run import start, train

@@ -12,12 +12,12 @@ import torch
 
 from hynt import Run
 from hynt.asking.answers import NEW_FROM, Answers, format_probability
-from hynt.asking.predictor import load
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.evaluation.combining import combined
 from hynt.explanation.explaining import explain
 from hynt.formats.from_python import graph_from_facts
+from hynt.front.run import load
 from hynt.graph.fact_table import TAIL, concatenate
 from hynt.models.combination import Combination, GroupWeights, Weights
 from hynt.models.contract import Position

@@ -8,9 +8,9 @@ import torch
 
 from hynt import number
 from hynt.asking.answers import Answers, MissingQualifier
-from hynt.asking.predictor import load
 from hynt.asking.present import _told_missing
 from hynt.formats.from_python import graph_from_facts
+from hynt.front.run import load
 from hynt.graph.fact_table import RELATION, TAIL
 from hynt.graph.seen_values import UsualQualifiers
 from hynt.training.run import start, train

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hynt.asking.predictor import load
 from hynt.auditing.auditing import SCHEMA
+from hynt.front.run import load
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences
 from hynt.reporting.report.page import make_report

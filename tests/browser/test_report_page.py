@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hynt.asking.predictor import load
+from hynt.front.run import load
 from hynt.reporting.report.page import NAVIGATION, make_report
 from tests.browser.hostile_names import ATTACKS
 

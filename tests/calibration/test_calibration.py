@@ -12,11 +12,11 @@ import torch
 
 from benchmarks import interval_coverage
 from benchmarks.result_file import read_measured
-from hynt.asking.predictor import load
 from hynt.calibration.calibration import read_numbers
 from hynt.calibration.measuring import coverage, measure
 from hynt.errors import DataError, UsageError
 from hynt.files import index_text
+from hynt.front.run import load
 from hynt.graph.fact_table import HEAD, RELATION, TAIL
 from hynt.runs import scoring
 from hynt.training.run import start, train

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from hynt import number
-from hynt.asking.predictor import Predictor, load
+from hynt.asking.predictor import Predictor
 from hynt.batches.fact_slots import HEAD_ROLE, ROLES, TAIL_ROLE
 from hynt.calibration import calibration
 from hynt.calibration.calibration import Calibration, calibrate, held_out
@@ -18,6 +18,7 @@ from hynt.calibration.measuring import measure
 from hynt.calibration.temperature import KEPT
 from hynt.errors import DataError
 from hynt.formats.from_python import graph_from_facts
+from hynt.front.run import load
 from hynt.graph.fact_table import HEAD, RELATION, TAIL
 from hynt.graph.known_answers import KnownAnswers
 from hynt.models.contract import Relations

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from hynt import number
-from hynt.asking.predictor import load
 from hynt.calibration.calibration import CALIBRATION, read_numbers
 from hynt.calibration.intervals import fit_conditional_radii
 from hynt.calibration.measuring import measure
@@ -18,6 +17,7 @@ from hynt.calibration.reach import BINS, DRAWN, AskedNumbers, ResidualScale
 from hynt.errors import UsageError
 from hynt.files import index_text, read_index
 from hynt.formats.from_python import graph_from_facts
+from hynt.front.run import load
 from hynt.graph.fact_table import TAIL
 from hynt.runs.scoring import SaidNumbers
 from hynt.training.run import start, train

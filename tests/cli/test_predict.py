@@ -76,7 +76,7 @@ def test_json_is_one_object_and_can_be_saved(run, hynt, tmp_path):
 
 
 def test_the_command_and_python_say_the_same(run, hynt):
-    from hynt.asking.predictor import load
+    from hynt.front.run import load
 
     said = hynt("predict", run, *BORN, "--json", "--device", "cpu").json
     assert said["answers"] == load(run, "cpu").predict(("p2", "P19", "?")).to_dict()["answers"]

@@ -39,7 +39,7 @@ def test_pictures_and_a_table(run, hynt, tmp_path):
 
 
 def test_json_is_what_python_has(run, hynt, tmp_path):
-    from hynt.asking.predictor import load
+    from hynt.front.run import load
     from hynt.trends.trends import trend
 
     options = (

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
-from hynt.asking.predictor import load
 from hynt.completion import completing
 from hynt.completion.batches import ANSWER_SCHEMA, BatchAnswers, CompletionOptions
 from hynt.completion.completing import ahead, complete
 from hynt.completion.question_files import open_questions
 from hynt.errors import UsageError
+from hynt.front.run import load
 from hynt.training.run import start, train
 from tests.completion.question_rows import as_parquet
 from tests.heard_progress import HeardProgress
@@ -262,7 +262,7 @@ from pathlib import Path
 from hynt.completion import completing
 from hynt.completion.batches import CompletionOptions
 from hynt.progress import Progress
-from hynt.asking.predictor import load
+from hynt.front.run import load
 completing.BATCH, completing.PART = 32, 2
 
 class Deadly(Progress):

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from hynt.asking.columns import AskedFacts
-from hynt.asking.predictor import load
 from hynt.asking.question import ask
 from hynt.completion import missing_questions
 from hynt.completion.missing_facts import ProposalOptions, propose
@@ -18,6 +17,7 @@ from hynt.completion.missing_proposals import PROPOSAL_SCHEMA
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.formats.importing import read_graph
+from hynt.front.run import load
 from hynt.runs.scoring import ReadTile
 from hynt.training.run import start, train
 from tests.town_graph import LABELS, PEOPLE, RELATION_LABELS, town_graph

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hynt.asking.predictor import load
 from hynt.completion import completing
 from hynt.completion.batches import CompletionOptions, assist
 from hynt.completion.completing import complete
+from hynt.front.run import load
 from tests.completion.test_completing import GOOD, jsonl
 from tests.distributed.processes import together
 from tests.heard_progress import HeardProgress

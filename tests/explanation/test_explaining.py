@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from hynt.asking.predictor import load
 from hynt.asking.question import ask
 from hynt.errors import UsageError
 from hynt.explanation.explaining import ChangedQuestion, also_mask, changed_scores, explain, without_qualifiers
 from hynt.explanation.explanations import COLUMNS
+from hynt.front.run import load
 from hynt.training.run import start, train
 from tests.models.small_models import facts_of
 from tests.town_graph import town_graph

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from hynt import exporting
-from hynt.asking.predictor import load
 from hynt.batches.buckets import layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import mask
 from hynt.errors import DataError, UsageError
 from hynt.exporting import EXPORTABLE, Inputs, ScoringModule, export_onnx
+from hynt.front.run import load
 from hynt.models.contract import Entities, Relations, ScaledNumber
 from hynt.models.registry import MODELS
 from hynt.runs.opening import load_run

@@ -8,7 +8,7 @@ import torch
 from benchmarks.paper_figures import chosen_heads, main, table_text, wanted_figures
 from benchmarks.qualifier_changes import ask_all, gains, pairs, told
 from benchmarks.result_file import read_measured
-from hynt.asking.predictor import load
+from hynt.front.run import load
 from hynt.training.run import start, train
 from tests.town_graph import town_graph
 from tests.training.small_graph import tiny_settings

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 import hynt
-from hynt.asking.predictor import load
+from hynt.front.run import load
 from hynt.models.hynt_inductive import HyntInductive
 from hynt.runs import kept_states
 from hynt.service.inference.answering import FollowingJobs

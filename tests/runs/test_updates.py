@@ -13,9 +13,9 @@ import torch
 import hynt
 from hynt.asking import examples
 from hynt.asking.graph_updates import fitted_facts
-from hynt.asking.predictor import load
 from hynt.cli.application import run as invoke
 from hynt.errors import DataError, UsageError
+from hynt.front.run import load
 from hynt.graph.fact import Fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.units.conversion import with_display

@@ -45,7 +45,7 @@ def run(graph, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def predictor(run, tmp_path_factory):
     """The same run, loaded by the library."""
-    from hynt.asking.predictor import load
+    from hynt.front.run import load
 
     return load(shutil.copytree(run, tmp_path_factory.mktemp("loaded") / "run"), "cpu")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hynt.asking.predictor import load
+from hynt.front.run import load
 from hynt.training.run import start, train
 from tests.training.small_graph import small_graph, tiny_settings
 

@@ -13,11 +13,11 @@ import torch
 import yaml
 
 from hynt import files
-from hynt.asking.predictor import load
 from hynt.cli.application import run
 from hynt.errors import DataError, UsageError
 from hynt.files import index_text
 from hynt.front.graphs import export_graph
+from hynt.front.run import load
 from hynt.runs.run_folder import RunFolder
 from hynt.sharing.cards import CROISSANT, plain
 from hynt.sharing.push_and_pull import CARD, LIST, pull, push

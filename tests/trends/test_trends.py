@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from hynt.asking.predictor import load
 from hynt.errors import UsageError
+from hynt.front.run import load
 from hynt.graph.sentences import format_difference
 from hynt.training.run import start, train
 from hynt.trends.trends import COLUMNS, trend

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ from hynt.errors import UsageError, located
 from hynt.graph.fact import Fact
 from hynt.graph.fact_table import NUMBER_KIND
 from hynt.graph.views import GraphViews
-from hynt.runs.place import SavedRun
 
 if TYPE_CHECKING:
     from hynt.asking.answering import QuestionBatch
@@ -30,18 +28,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 """The nominal coverage of intervals unless another is asked for."""
-
-
-def load(
-    run: str | os.PathLike[str] | SavedRun, device: str = "auto", note: Callable[[str], None] = lambda text: None
-) -> Predictor:
-    """Opens a run to ask it. Every file is checked first; one that was changed is a `UsageError` that names it.
-
-    `note` is called with a line of text when something takes a while, such as calibration on first use.
-    """
-    predictor = Predictor(run, device, note)
-    _ = predictor.loaded
-    return predictor
 
 
 class Predictor(OpenedRun):

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from hynt.asking.predictor import load
 from hynt.calibration.calibration import SPLIT
 from hynt.cli.application import run as command
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import SCOPES
 from hynt.evaluation.tables import best_trivial, worse_than_trivial
 from hynt.formats.from_python import graph_from_facts
+from hynt.front.run import load
 from hynt.reporting.report import graph as report_graph
 from hynt.reporting.report.measurements import FirstOnes, first_ones, measured, reliability, surest_and_least
 from hynt.reporting.report.metrics import headlines, paper_figures

@@ -27,9 +27,10 @@ def main(run: str, device: str) -> int:
         os.nice(5)  # the HTTP process is to answer /health however busy the model is
     replies, jobs = _private_pipes()
     try:
-        from hynt.asking.predictor import load
+        from hynt.asking.predictor import Predictor
 
-        predictor = load(Path(run), device, note=lambda text: _send(replies, Frame({"note": text})))
+        predictor = Predictor(Path(run), device, note=lambda text: _send(replies, Frame({"note": text})))
+        _ = predictor.loaded
         answering = FollowingJobs(predictor, lambda version: _send(replies, Frame({"version": version})))
         answering.now.warm_up()
         examples = answering.now.examples()
