@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 import unicodedata
@@ -157,6 +158,27 @@ class ShownProgress(Progress):
     def _write(self, text: str) -> None:
         self._stream.write(text)
         self._stream.flush()
+
+
+class _Notes(io.StringIO):
+    """A stream whose lines somebody is told one by one."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        super().__init__()
+        self._note = note
+
+    def write(self, text: str) -> int:
+        self._note(text.rstrip("\n"))
+        return len(text)
+
+
+def noted(note: Callable[[str], None]) -> ShownProgress:
+    """For a job of which only notes are told."""
+    return ShownProgress(_Notes(note), pause=PAUSE_OF_NOTES)
+
+
+PAUSE_OF_NOTES = 10.0
+"""Seconds from one note on a job to the next."""
 
 
 def in_notebook() -> bool:

@@ -12,6 +12,7 @@ import torch
 
 from benchmarks import interval_coverage
 from benchmarks.result_file import read_measured
+from hynt import progress
 from hynt.calibration.calibration import read_numbers
 from hynt.calibration.measuring import coverage, measure
 from hynt.errors import DataError, UsageError
@@ -45,6 +46,18 @@ def test_it_is_made_on_first_use_and_kept(run):
     again = load(run, "cpu", said.append).predict(QUESTION).to_dict()
     assert again == first
     assert len(said) == 1
+
+
+def test_whoever_is_told_notes_hears_how_long_it_takes(run, monkeypatch):
+    """A large model on a CPU is asked for minutes."""
+    said = []
+    monkeypatch.setattr(progress, "PAUSE_OF_NOTES", 0.0)
+    assert load(run, "cpu", said.append).calibration.tasks
+    asked = [line for line in said if line.startswith("asking for ")]
+    for what in ("links, head", "links, tail", "relations, relation", "numbers"):
+        lines = [line for line in asked if line.startswith(f"asking for {what}: ")]
+        done, total = lines[-1].split(": ")[1].split(" questions")[0].split(" of ")
+        assert done == total
 
 
 def test_made_and_read_calibrations_agree(run):

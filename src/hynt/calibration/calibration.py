@@ -35,10 +35,11 @@ from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import POSITION_GROUPS, Components, FactTable, components, position_group
 from hynt.graph.known_answers import AnswerLists, KnownAnswers
 from hynt.graph.vocabulary import Floats, Ids, Vocabulary, spaced, spread
+from hynt.progress import SILENT, Progress, noted
 from hynt.runs import WEIGHTS
 from hynt.runs.observing import stored_folds
 from hynt.runs.opening import LoadedRun
-from hynt.runs.scoring import ReadTile, SaidNumbers, read_tiles
+from hynt.runs.scoring import ReadTile, SaidNumbers, nobody, read_tiles
 
 CALIBRATION = "calibration.json"
 SCHEMA_VERSION = 2
@@ -204,11 +205,13 @@ def calibrate(loaded: LoadedRun, device: torch.device, note: Callable[[str], Non
     tasks: dict[str, dict[str, float]] = {}
     positions: dict[str, dict[str, dict[str, float]]] = {}
     relations: dict[str, dict[str, Floats]] = {}
-    for task in RANKED:
-        fitted = _task(loaded, task, device)
-        if fitted is not None:
-            tasks[task], positions[task], relations[task] = fitted
-    return _with_ends(Calibration("", tasks, _radii(loaded, device), positions, relations), loaded)
+    with noted(note) as progress:
+        for task in RANKED:
+            fitted = _task(loaded, task, device, progress)
+            if fitted is not None:
+                tasks[task], positions[task], relations[task] = fitted
+        radii = _radii(loaded, device, progress)
+    return _with_ends(Calibration("", tasks, radii, positions, relations), loaded)
 
 
 def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
@@ -224,12 +227,12 @@ def _with_ends(made: Calibration, loaded: LoadedRun) -> Calibration:
 
 
 def _task(
-    loaded: LoadedRun, task: TaskName, device: torch.device
+    loaded: LoadedRun, task: TaskName, device: torch.device, progress: Progress
 ) -> tuple[dict[str, float], dict[str, dict[str, float]], dict[str, Floats]] | None:
     """The temperature of a task, those of its positions and what they change, and those beside each relation; None
     where nothing is asked.
     """
-    groups = held_out(loaded, SPLIT, task, device)
+    groups = held_out(loaded, SPLIT, task, device, progress=progress)
     if not groups:
         return None
     whole = fit_inverse_temperature(
@@ -263,8 +266,8 @@ def _measured(before: FirstAnswers, after: FirstAnswers, temperature: float) -> 
     }
 
 
-def _radii(loaded: LoadedRun, device: torch.device) -> Radii | None:
-    numbers = read_numbers(loaded, SPLIT, device)
+def _radii(loaded: LoadedRun, device: torch.device, progress: Progress) -> Radii | None:
+    numbers = read_numbers(loaded, SPLIT, device, progress)
     if numbers is None:
         return None
     relation, true = numbers.questions.relation, numbers.questions.truth
@@ -293,7 +296,9 @@ class NumberReading(NamedTuple):
     asked: AskedNumbers
 
 
-def read_numbers(loaded: LoadedRun, split: str, device: torch.device) -> NumberReading | None:
+def read_numbers(
+    loaded: LoadedRun, split: str, device: torch.device, progress: Progress = SILENT
+) -> NumberReading | None:
     """The answers to the number questions of a split, each without its own fact in view; None where there are none."""
     table, graph, scaling = loaded.graph.split(split), loaded.graph, loaded.scaling
     parts = components(table, graph.vocabulary.relation_is_number)
@@ -301,7 +306,8 @@ def read_numbers(loaded: LoadedRun, split: str, device: torch.device) -> NumberR
     if not len(taken):
         return None
     relation, said = taken.relation.astype(np.int64), SaidNumbers(np.zeros(len(taken)))
-    read_tiles(loaded, table, taken.row, taken.position, device, said.add, fold=stored_folds(loaded, table))
+    fold, told = stored_folds(loaded, table), progress.counting("asking for numbers")
+    read_tiles(loaded, table, taken.row, taken.position, device, said.add, fold=fold, told=told)
     with np.errstate(over="ignore", invalid="ignore"):
         predicted = scaling.unscale(relation, said.scaled)
     refuse_non_finite(np.isfinite(predicted), taken, graph, split)
@@ -362,6 +368,7 @@ class HeldOut:
         *,
         total: int,
         fold: Ids | None = None,
+        told: Callable[[int, int], None] = nobody,
     ) -> HeldOut:
         """Asks the model for the components `taken` (n,) of facts; `others` are the known answers of each question, the
         right one among them.
@@ -389,7 +396,7 @@ class HeldOut:
             parts.append(Gaps.of(chunks, right, KEPT_BYTES // (4 * len(taken))))
             order.append(tile.which)
 
-        read_tiles(loaded, table, taken.row, taken.position, device, work, fold=fold)
+        read_tiles(loaded, table, taken.row, taken.position, device, work, fold=fold, told=told)
         gaps = Gaps.joined(parts, np.argsort(np.concatenate(order)))
         return cls(taken.row, taken.position, relation, gaps, is_finite, total)
 
@@ -402,7 +409,12 @@ def _listed(lists: AnswerLists, which: Ids) -> tuple[Ids, Ids]:
 
 
 def held_out(
-    loaded: LoadedRun, split: str, task: TaskName, device: torch.device, most: int = MOST_QUESTIONS
+    loaded: LoadedRun,
+    split: str,
+    task: TaskName,
+    device: torch.device,
+    most: int = MOST_QUESTIONS,
+    progress: Progress = SILENT,
 ) -> dict[str, HeldOut]:
     """The link or relation questions of a split that the model answers, by the name of the position that they hide.
 
@@ -421,7 +433,8 @@ def held_out(
         own = chosen[group == one]
         few = spaced(own, most)
         taken, others = parts.take(few), index.lookup(keys[few])
-        held = HeldOut.read(loaded, task, table, taken, others, device, total=len(own), fold=fold)
+        told = progress.counting(f"asking for {task}s, {POSITION_GROUPS[one]}")
+        held = HeldOut.read(loaded, task, table, taken, others, device, total=len(own), fold=fold, told=told)
         refuse_non_finite(held.is_finite, taken, loaded.graph, split)
         found[POSITION_GROUPS[one]] = held
     return found

@@ -112,6 +112,10 @@ class SaidNumbers:
             self.by_all[tile.which] = by_all.cpu().numpy()
 
 
+def nobody(done: int, total: int) -> None:
+    """For a job whose progress is not shown."""
+
+
 def read_tiles(
     loaded: LoadedRun,
     table: FactTable,
@@ -121,15 +125,24 @@ def read_tiles(
     work: Callable[[ReadTile], None],
     change: Callable[[MaskedBatch, Ids], MaskedBatch] | None = None,
     fold: Ids | None = None,
+    told: Callable[[int, int], None] = nobody,
 ) -> None:
     """Lets the model read the questions that hide component `position` (n,) of the facts `row` (n,), tile by tile.
 
     `work` is called within the same conditions that scores are made in by the evaluator: full float32, no gradients.
     `change` may hide more in a tile, given the numbers of its questions. `fold` (facts,) is given for stored facts: a
-    model that reads observed facts then reads those of other folds.
+    model that reads observed facts then reads those of other folds. `told` hears how many are done, of how many.
     """
+    done = 0
+
+    def work_and_tell(tile: ReadTile) -> None:
+        nonlocal done
+        work(tile)
+        done += len(tile.which)
+        told(done, len(row))
+
     for which, run in by_fold(loaded, None if fold is None else fold[row]):
-        _read_tiles(run, table, row, position, device, work, change, which)
+        _read_tiles(run, table, row, position, device, work_and_tell, change, which)
 
 
 def _read_tiles(
