@@ -417,21 +417,6 @@ def test_what_may_have_been_overlooked_is_told_in_python_too(folder, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_an_update_takes_decisions_from_the_page(run, tmp_path):
-    from hynt.formats.jsonl import write_fact
-
-    gone, other = next(iter(run.graph["person 1"])), next(iter(run.graph["person 2"]))
-    new = write_fact(other._replace(head="person 3", tail="person 4", relation="knows", qualifiers=()))
-    lines = [f'{{"decision": "remove", "fact": {write_fact(gone)}}}']
-    lines.append(f'{{"decision": "replace", "fact": {write_fact(other)}, "with": {new}}}')
-    (tmp_path / "decisions.jsonl").write_text("\n".join(lines))
-    later = run.update(corrections=tmp_path / "decisions.jsonl", skip_known=True)
-    record = later.versions()[-1]
-    assert (record.removed, record.source) == (2, "decisions.jsonl")
-    assert gone not in list(later.graph["person 1"])
-    assert any(fact.tail == "person 4" and fact.relation == "knows" for fact in later.graph["person 3"])
-
-
 def test_stored_answers_say_what_was_added_and_from_where(folder, run):
     later = run.update([("Zoe", "knows", "person 1"), ("Ann", "knows", "person 1")], source="the registry")
     (stored,) = later.predict("Zoe", "knows", "?").stored

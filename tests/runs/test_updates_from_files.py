@@ -133,3 +133,18 @@ def test_options_that_only_an_import_has_are_told_as_such(run, tmp_path, capsys)
     (tmp_path / "more.csv").write_text("head,relation,tail\nZoe,height,171\nIda,knows,person 1\n")
     assert invoke(["update", str(run.path), str(tmp_path / "more.csv")]) == 0
     assert "note" not in capsys.readouterr().out
+
+
+def test_an_update_takes_decisions_from_the_page(run, tmp_path):
+    from hynt.formats.jsonl import write_fact
+
+    gone, other = next(iter(run.graph["person 1"])), next(iter(run.graph["person 2"]))
+    new = write_fact(other._replace(head="person 3", tail="person 4", relation="knows", qualifiers=()))
+    lines = [f'{{"decision": "remove", "fact": {write_fact(gone)}}}']
+    lines.append(f'{{"decision": "replace", "fact": {write_fact(other)}, "with": {new}}}')
+    (tmp_path / "decisions.jsonl").write_text("\n".join(lines))
+    later = run.update(corrections=tmp_path / "decisions.jsonl", skip_known=True)
+    record = later.versions()[-1]
+    assert (record.removed, record.source) == (2, "decisions.jsonl")
+    assert gone not in list(later.graph["person 1"])
+    assert any(fact.tail == "person 4" and fact.relation == "knows" for fact in later.graph["person 3"])
