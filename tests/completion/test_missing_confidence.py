@@ -165,6 +165,14 @@ def test_oversights_are_told_from_reasons_over_many_graphs(whole, missing):
         assert said[chosen].mean() == pytest.approx(true[chosen].mean(), abs=0.05), least
 
 
+def test_heads_of_few_places_do_not_explain_all_that_they_lack():
+    for seed in range(3):
+        places, is_oversight = drawn_places(seed, whole=0.6, missing=0.1, heads=1500, relations=4, odd=60)
+        lacked = places.lacked()
+        said = checked_oversights(places, 4).share(places.head, places.relation)[lacked]
+        assert 0.5 < said.sum() / is_oversight.sum() < 1.1  # neither none nor all
+
+
 def test_no_place_is_taken_for_an_oversight_where_nothing_is_missing():
     for seed in range(3):
         places, _ = drawn_places(seed, whole=0.6, missing=0.0)

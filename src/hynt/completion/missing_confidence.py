@@ -27,12 +27,16 @@ FEWEST = 30
 """Emptied places with a known answer from which on anything is told."""
 _RATES = np.geomspace(1e-3, 10.0, 81)
 _ROUNDS = 30
-_FALLING_OF_RELATIONS, _FALLING_OF_HEADS = 1.0, 0.0
+_FALLING_APART, _FALLING_BESIDE, _FALLING_OF_HEADS = 1.0, 2.0, 0.0
 """How likely a reason is beforehand that explains F lacked places: as likely as F to minus this power. Some relations
 have one exception or two, others dozens; a head of another sort may lack any share of what its peers have.
 """
 _MOST_BIAS, _MOST_SHIFT = 2.0, 3.0
 """By how much the rate may be corrected, and, in log odds, the reasons."""
+_MANY = 10
+"""Places of its head that a place has beside it in the mean, itself among them, for the first way to be tried."""
+_CLEARLY = 10.0
+"""In log likelihoods: how much better the second way must be."""
 _TO_ALL = 2.0
 """How strongly a relation's curve is drawn to that of all."""
 
@@ -125,16 +129,29 @@ class Oversights:
 
 
 def checked_oversights(places: ExpectedPlaces, relations: int) -> Oversights:
-    """Corrected by what they say without the validation facts, of places that these are known to have emptied.
+    """Fitted in two ways. The first suits heads of many places, and is corrected by validation: without its facts, some
+    places are known to be emptied, which are oversights for certain. Where these speak for the second way, or heads
+    have few places, that is taken: it is modest enough to be let alone.
+    """
+    kept = places.without_validation()
+    emptied = (kept.lacked() & ~places.lacked())[kept.lacked()]
+    beside_each = np.mean(np.bincount(places.head)[places.head])
+    if not emptied.any() or beside_each < _MANY:
+        return fit_oversights(places, relations, apart=False)
+    (likely, found), (other, _) = (_checked(places, kept, emptied, relations, apart=apart) for apart in (True, False))
+    return fit_oversights(places, relations, apart=False) if other > likely + _CLEARLY else found
+
+
+def _checked(
+    places: ExpectedPlaces, kept: ExpectedPlaces, emptied: Flags, relations: int, *, apart: bool
+) -> tuple[float, Oversights]:
+    """How likely the places that are `emptied` are, of those that are lacked without validation; and the fit.
 
     So many more must be told from reasons there as there are such places, or the rate is wrong. And reasons are as
     frequent as makes those places likeliest. Where next to nothing is lacked by oversight, that says little: the
     correction of reasons is made in proportion to the rate, up to 1.
     """
-    found, kept = fit_oversights(places, relations), places.without_validation()
-    again, emptied = fit_oversights(kept, relations), (kept.lacked() & ~places.lacked())[kept.lacked()]
-    if not emptied.any():
-        return found
+    found, again = (fit_oversights(one, relations, apart=apart) for one in (places, kept))
     share = again.share(kept.head, kept.relation)[kept.lacked()]
     more = share.sum() - found.share(places.head, places.relation)[places.lacked()].sum()
     bias = float(np.clip(more / emptied.sum(), 1 / _MOST_BIAS, _MOST_BIAS))
@@ -143,12 +160,17 @@ def checked_oversights(places: ExpectedPlaces, relations: int) -> Oversights:
     shifts = np.linspace(-_MOST_SHIFT, _MOST_SHIFT, 121)
     chances = (np.clip(_logistic(odds - one) / (1.0 + rate), 1e-12, 1 - 1e-12) for one in shifts)
     likely = [np.log(np.where(emptied, one, 1.0 - one)).sum() for one in chances] - shifts**2 / 2.0
-    factor = np.exp(shifts[np.argmax(likely)] * min(1.0, rate))
-    return Oversights(rate, found.hidden, found.of_relation * factor, found.of_head * factor)
+    best = int(np.argmax(likely))
+    factor = np.exp(shifts[best] * min(1.0, rate))
+    return float(likely[best]), Oversights(rate, found.hidden, found.of_relation * factor, found.of_head * factor)
 
 
-def fit_oversights(places: ExpectedPlaces, relations: int) -> Oversights:
-    """By turns: reasons of relations and the rate, from what heads do not explain; then reasons of heads."""
+def fit_oversights(places: ExpectedPlaces, relations: int, *, apart: bool) -> Oversights:
+    """By turns: reasons of relations and the rate, given those of heads; then those of heads.
+
+    `apart` from places that heads explain, or with what these lack beside. Heads of many places are told by them, and
+    blur the counts of relations; heads of few explain whatever they lack.
+    """
     head, relation, entities = places.head, places.relation, int(places.head.max(initial=0)) + 1
     lacked, emptied = places.lacked().astype(np.float64), places.emptied()
     by_head = _PlaceGroups.of(head, lacked, entities, _FALLING_OF_HEADS)
@@ -157,11 +179,13 @@ def fit_oversights(places: ExpectedPlaces, relations: int) -> Oversights:
     of_head, of_relation, rate = np.zeros(entities), np.zeros(relations), 0.0
     for _ in range(_ROUNDS):
         before, own = rate, rate * hidden[relation] + of_relation[relation]
-        left = lacked * (1.0 - of_head[head] / np.maximum(own + of_head[head], 1e-300))
-        by_relation = _PlaceGroups.of(relation, left, relations, _FALLING_OF_RELATIONS)
-        likely = _normalised([by_relation.fit(one * hidden * size)[0] for one in _RATES])
+        left = lacked * (1.0 - of_head[head] / np.maximum(own + of_head[head], 1e-300)) if apart else lacked
+        falling = _FALLING_APART if apart else _FALLING_BESIDE
+        by_relation = _PlaceGroups.of(relation, left, relations, falling)
+        beside = 0.0 if apart else by_relation.total(of_head[head])
+        likely = _normalised([by_relation.fit(one * hidden * size + beside)[0] for one in _RATES])
         rate = float(likely @ _RATES)
-        of_relation = by_relation.reasons(rate * hidden * size)
+        of_relation = by_relation.reasons(rate * hidden * size + beside)
         of_head = by_head.reasons(by_head.total(rate * emptied + of_relation[relation]))
         if abs(rate - before) < 1e-3 * rate:
             break
