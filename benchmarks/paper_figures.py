@@ -25,8 +25,7 @@ from benchmarks.qualifier_changes import ask_all, gains, pairs, told
 from benchmarks.result_file import write_measured
 from hynt.asking.predictor import Predictor
 from hynt.errors import HyntError
-from hynt.explanation.explaining import explain
-from hynt.front.run import load
+from hynt.front.run import Run, load
 from hynt.graph.fact import DATE_UNIT
 from hynt.reporting.explanation_chart import explanation_figure
 from hynt.reporting.scales import picture
@@ -162,10 +161,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(json.dumps({"out": str(given.out), "figures": list(result["figures"]), "left_out": result["left_out"]}))
 
 
-def _draw_explained(predictor: Predictor, row: dict[str, Any], path: Path) -> None:
+def _draw_explained(predictor: Run, row: dict[str, Any], path: Path) -> None:
     ids = row["ids"]
     ends = ("?", ids["tail"]) if ids["position"] == "head" else (ids["head"], "?")
-    found = explain(predictor, (ends[0], ids["relation"], ends[1], [tuple(pair) for pair in ids["qualifiers"]]))
+    found = predictor.explain((ends[0], ids["relation"], ends[1], [tuple(pair) for pair in ids["qualifiers"]]))
     path.write_bytes(picture(explanation_figure(found), ".png"))
 
 

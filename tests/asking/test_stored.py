@@ -15,7 +15,6 @@ from hynt.asking.answers import NEW_FROM, Answers, format_probability
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.evaluation.combining import combined
-from hynt.explanation.explaining import explain
 from hynt.formats.from_python import graph_from_facts
 from hynt.front.run import load
 from hynt.graph.fact_table import TAIL, concatenate
@@ -149,7 +148,7 @@ def test_a_model_that_reads_facts_judges_a_stored_one_without_it(towns, tmp_path
     (height,) = run.predict("p1", "height", "?").stored
     assert height.judged_without
     assert height.predicted != run.predict("p1", "height", "?")[0].value
-    explained = explain(run, ("p1", "height", "?"))
+    explained = run.explain(("p1", "height", "?"))
     assert f"judges it without that fact: {explained.answers[0].text(height.predicted)}" in "; ".join(explained.notes)
     # What it says with the fact in view is another thing, and stays as it was.
     again = run.predict("p1", "born in", "?", top=100)

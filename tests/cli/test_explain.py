@@ -46,11 +46,10 @@ def test_a_change_that_rounds_to_nothing_has_no_sign():
 
 
 def test_json_and_picture(run, hynt, tmp_path):
-    from hynt.explanation.explaining import explain
     from hynt.front.run import load
 
     done = hynt("explain", run, *SPOUSE, "--json", "--out", tmp_path / "why.png", "--save", tmp_path / "why.json")
-    own = explain(load(run, "cpu"), ("p2", "spouse", "?", [("date", "1992-06"), ("place", "t2")])).to_dict()
+    own = load(run, "cpu").explain(("p2", "spouse", "?", [("date", "1992-06"), ("place", "t2")])).to_dict()
     assert {name: done.json[name] for name in own} == own
     assert done.json["out"] == str(tmp_path / "why.png")
     assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")

@@ -8,7 +8,7 @@ import torch
 
 from hynt.asking.question import ask
 from hynt.errors import UsageError
-from hynt.explanation.explaining import ChangedQuestion, also_mask, changed_scores, explain, without_qualifiers
+from hynt.explanation.explaining import ChangedQuestion, also_mask, changed_scores, without_qualifiers
 from hynt.explanation.explanations import COLUMNS
 from hynt.front.run import load
 from hynt.training.run import start, train
@@ -25,7 +25,7 @@ def by_part(found, change="removed"):
 
 
 def test_a_removed_qualifier_gives_the_answer_to_the_shorter_question(predictor):
-    found = explain(predictor, ("p2", "spouse", "?", WEDDING))
+    found = predictor.explain(("p2", "spouse", "?", WEDDING))
     whole = predictor.predict(("p2", "spouse", "?", WEDDING), top=99)
     assert (found.about.id, found.about.probability, found.about.rank) == (
         whole[0].id,
@@ -51,7 +51,7 @@ def test_a_removed_qualifier_gives_the_answer_to_the_shorter_question(predictor)
 
 
 def test_hidden_components_are_those_of_the_fact(predictor):
-    hidden = by_part(explain(predictor, ("p2", "spouse", "?", WEDDING)), "hidden")
+    hidden = by_part(predictor.explain(("p2", "spouse", "?", WEDDING)), "hidden")
     assert {part: one.says for part, one in hidden.items()} == {
         "head": "Person 2",
         "relation": "spouse",
@@ -59,12 +59,12 @@ def test_hidden_components_are_those_of_the_fact(predictor):
         "value of qualifier 2": "Ogdenville",
     }
     assert all(-1 <= one.probability_change <= 1 for one in hidden.values())
-    inside = by_part(explain(predictor, ("p2", "spouse", "p9", [("date", "1992-06"), ("place", "?")])), "hidden")
+    inside = by_part(predictor.explain(("p2", "spouse", "p9", [("date", "1992-06"), ("place", "?")])), "hidden")
     assert set(inside) == {"head", "relation", "tail", "value of qualifier 1", "relation of qualifier 2"}
 
 
 def test_most_influential_parts_come_first(predictor):
-    found = explain(predictor, ("p2", "spouse", "?", WEDDING))
+    found = predictor.explain(("p2", "spouse", "?", WEDDING))
     sizes = [one.size for one in found.influences]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > 0
@@ -72,7 +72,7 @@ def test_most_influential_parts_come_first(predictor):
 
 def test_numbers_shift_in_units_and_in_widths(predictor):
     question = ("p2", "spouse", "p9", [("date", "?"), ("place", "t2")])
-    found = explain(predictor, question, level=0.8)
+    found = predictor.explain(question, level=0.8)
     whole = predictor.predict(question, level=0.8)[0]
     shorter = predictor.predict(("p2", "spouse", "p9", [("date", "?")]))[0]
     one = by_part(found)["qualifier 2"]
@@ -87,7 +87,7 @@ def test_numbers_shift_in_units_and_in_widths(predictor):
 
 
 def test_a_relation_beside_a_number_is_explained_on_its_own_scale(predictor):
-    found = explain(predictor, ("p0", "spouse", "p7", [("?", 1995), ("place", "t0")]))
+    found = predictor.explain(("p0", "spouse", "p7", [("?", 1995), ("place", "t0")]))
     assert found.about.id == "date"
     assert found.about.probability == pytest.approx(1.0)
     assert "value of qualifier 1" not in by_part(found, "hidden")
@@ -95,25 +95,25 @@ def test_a_relation_beside_a_number_is_explained_on_its_own_scale(predictor):
 
 
 def test_another_answer_can_be_explained_and_candidates_narrowed(predictor):
-    found = explain(predictor, ("p2", "born in", "?"), answer="Brockway")
+    found = predictor.explain(("p2", "born in", "?"), answer="Brockway")
     own = predictor.predict(("p2", "born in", "?"), top=99)
     (same,) = [one for one in own if one.id == "t3"]
     assert (found.about.id, found.about.rank) == ("t3", same.rank)
     assert found.about.probability == pytest.approx(same.probability)
-    few = explain(predictor, ("p2", "born in", "?"), candidates=["type", "unknown"])
+    few = predictor.explain(("p2", "born in", "?"), candidates=["type", "unknown"])
     assert few.answers.candidates == 3
     assert few.about.id in {"t0", "t1", "t3"}
     assert all(one.rank <= 3 for one in few.influences)
     with pytest.raises(UsageError, match="the answer is not among the candidates"):
-        explain(predictor, ("p2", "born in", "?"), answer="Ogdenville", candidates=["type", "unknown"])
+        predictor.explain(("p2", "born in", "?"), answer="Ogdenville", candidates=["type", "unknown"])
     with pytest.raises(UsageError, match="no entity called 'Atlantis'"):
-        explain(predictor, ("p2", "born in", "?"), answer="Atlantis")
+        predictor.explain(("p2", "born in", "?"), answer="Atlantis")
     with pytest.raises(UsageError, match="the question asks for a number"):
-        explain(predictor, ("p2", "height", "?"), answer="t1")
+        predictor.explain(("p2", "height", "?"), answer="t1")
 
 
 def test_attention_stands_beside_what_it_is_on(predictor):
-    found = explain(predictor, ("p2", "spouse", "?", WEDDING))
+    found = predictor.explain(("p2", "spouse", "?", WEDDING))
     assert found.tokens == ("triplet", "date 1992-06", "place Ogdenville")
     removed, hidden = by_part(found), by_part(found, "hidden")
     on_context, on_parts = found.attention.on_context, found.attention.on_parts
@@ -126,7 +126,7 @@ def test_attention_stands_beside_what_it_is_on(predictor):
 
 
 def test_tables_agree(predictor):
-    found = explain(predictor, ("p2", "spouse", "?", WEDDING))
+    found = predictor.explain(("p2", "spouse", "?", WEDDING))
     plain = found.to_dict()
     assert tuple(found.to_pandas().columns) == COLUMNS
     assert found.to_pandas()["part"].tolist() == [one["part"] for one in plain["influences"]]
@@ -180,7 +180,7 @@ def test_removing_qualifiers_moves_the_hole(predictor):
 
 def test_other_models_say_what_they_cannot_show(tmp_path):
     run = train(start(town_graph(), tiny_settings("relation-mean"), tmp_path / "run", CPU), CPU).path
-    found = explain(load(run, "cpu"), ("p2", "height", "?", [("place", "t1")]))
+    found = load(run, "cpu").explain(("p2", "height", "?", [("place", "t1")]))
     assert found.influences == ()
     assert found.attention is None
     assert found.tokens == ()
@@ -194,7 +194,7 @@ def test_other_models_say_what_they_cannot_show(tmp_path):
 
 def test_a_question_without_qualifiers_may_have_nothing_to_take_away(tmp_path):
     run = train(start(town_graph(), tiny_settings("relation-mean"), tmp_path / "run", CPU), CPU).path
-    found = explain(load(run, "cpu"), ("p2", "height", "?"))
+    found = load(run, "cpu").explain(("p2", "height", "?"))
     assert found.influences == ()
     assert found.notes[0].endswith(": without qualifiers there is nothing to take away")
     assert str(found).splitlines()[-len(found.notes) :] == [f"note: {note}" for note in found.notes]
@@ -205,7 +205,7 @@ def test_gran_is_explained_without_attention(tmp_path):
         "gran", schedule={"epochs": 1}, batch_size=64, model={"dimension": 16, "layers": 1, "heads": 2}
     )
     run = train(start(town_graph(), settings, tmp_path / "run", CPU), CPU).path
-    found = explain(load(run, "cpu"), ("p2", "spouse", "?", WEDDING))
+    found = load(run, "cpu").explain(("p2", "spouse", "?", WEDDING))
     assert found.notes == ("this model has no context transformer: there is no attention to show",)
     assert f"  explained: {found.about.name}, rank {found.about.rank}, probability 0." in str(found)
     assert {"head", "relation"} <= set(by_part(found, "hidden"))

@@ -157,7 +157,6 @@ def test_through_the_client(service, predictor):
 
 
 def test_trends_and_explanations(service, predictor):
-    from hynt.explanation.explaining import explain
     from hynt.trends.trends import trend
 
     client = Client(service.url)
@@ -165,8 +164,8 @@ def test_trends_and_explanations(service, predictor):
         trend(predictor, ["town/1", "town/2"], "population", points=7)
     )
     asked = ("p1", "spouse", "?", [("date", "1991"), ("place", "town/1")])
-    assert client.explain(asked) == _plain(explain(predictor, asked))
-    assert client.explain(asked, candidates=["type"]) == _plain(explain(predictor, asked, candidates=["type"]))
+    assert client.explain(asked) == _plain(predictor.explain(asked))
+    assert client.explain(asked, candidates=["type"]) == _plain(predictor.explain(asked, candidates=["type"]))
     assert client.similar("p1", top=4) == [other.to_dict() for other in predictor.similar("p1", top=4)]
 
 

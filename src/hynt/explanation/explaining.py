@@ -1,7 +1,7 @@
 """Why a run answers as it does: each part of a question is taken away in turn, and the answers are compared.
 
-    from hynt.explanation.explaining import explain
-    explain(hynt.load("runs/first"), ("Japan", "life expectancy", "?", [("point in time", 2024), ("sex", "female")]))
+    run = hynt.load("runs/first")
+    run.explain("Japan", "life expectancy", "?", {"point in time": 2024, "sex": "female"})
 
 A qualifier is removed from the fact, and the rest is a question as any other. A component cannot be removed, but it can
 be hidden: the model then reads the vector that it has for a hidden entity, relation or number. It has learned that
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -22,10 +22,9 @@ from torch import Tensor
 
 from hynt.asking.answering import task_of
 from hynt.asking.answers import NumberAnswer
-from hynt.asking.candidates import CandidateMask, candidate_mask
+from hynt.asking.candidates import CandidateMask
 from hynt.asking.columns import AskedFact
 from hynt.asking.predictor import LEVEL, Predictor
-from hynt.asking.question import answer_id, ask, parts_of, rules_of
 from hynt.asking.refusals import non_finite, within_reach
 from hynt.batches.buckets import bucket_capacity, layout_of
 from hynt.batches.fact_tensors import FactTensors
@@ -146,20 +145,10 @@ class _Taken:
     position: int | None  # the one hidden
 
 
-def explain(
-    predictor: Predictor, fact: Any, *, answer: str | None = None, candidates: Any = (), level: float = LEVEL
-) -> Explanation:
-    """What mattered to the first answer to a fact with one "?" in it, or to `answer`, an entity or a relation."""
-    asked = ask(predictor.graph, *parts_of(fact), predictor.names)
-    allowed = candidate_mask(predictor.graph, asked, rules_of(candidates), predictor.names)
-    about = None if answer is None else answer_id(asked, answer, predictor.names)
-    return explain_asked(predictor, asked, allowed, about, level)
-
-
 def explain_asked(
     predictor: Predictor, asked: AskedFact, candidates: CandidateMask, about: int | None = None, level: float = LEVEL
 ) -> Explanation:
-    """The same for a question that was resolved already; `about` is an entity's or a relation's id."""
+    """What mattered to the first answer to a question, or to `about`, an entity's or a relation's id."""
     answers = predictor.answer(asked, candidates, TOP, level)
     asked = within_reach(asked, predictor.loaded.scaling)
     taken = taken_away(predictor, asked)
