@@ -107,12 +107,12 @@ def test_calibration_of_probabilities_judges_without_the_fact(run, task, positio
     blind, seeing = both(run, "valid", row, position)
     tiles = []
 
-    def watched(*given, fold):
+    def watched(*given, **told):
         def work(tile):
             tiles.append(tile.entities() if task == "link" else tile.relations())
             given[-1](tile)
 
-        read_tiles(*given[:-1], work, fold=fold)
+        read_tiles(*given[:-1], work, **told)
 
     monkeypatch.setattr("hynt.calibration.calibration.read_tiles", watched)
     assert len(held_out(run.loaded, "valid", task, CPU)[POSITION_GROUPS[position]])
