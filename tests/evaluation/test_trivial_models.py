@@ -273,7 +273,8 @@ def test_shared_facts_equal_rules_by_hand(times):
 @pytest.mark.parametrize("onwards", [KNOWS, LIKES])
 def test_two_steps_equal_paths_by_hand(times, onwards):
     facts = [(0, KNOWS, 1, []), (1, onwards, 2, []), (0, KNOWS, 2, []), (3, KNOWS, 4, []), (4, onwards, 5, [])]
-    table, vocabulary = table_of(facts * times), Vocabulary(tuple("abcdef"), (Relation("knows", "entity"), Relation("likes", "entity")))
+    relations = (Relation("knows", "entity"), Relation("likes", "entity"))
+    table, vocabulary = table_of(facts * times), Vocabulary(tuple("abcdef"), relations)
     train = FactTensors.from_table(table, vocabulary, NumberScaling.fit([table], vocabulary))
     steps = {(head, (relation, "tail"), tail) for head, relation, tail, _ in facts}
     steps |= {(tail, (relation, "head"), head) for head, (relation, _), tail in steps}
