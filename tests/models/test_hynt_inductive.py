@@ -14,6 +14,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import Task
 from hynt.batches.neighbour_values import degrees_of
 from hynt.batches.number_scaling import NumberScaling
+from hynt.config.declarations import UnfitSettings
 from hynt.evaluation.evaluator import Evaluator
 from hynt.formats.from_python import graph_from_facts
 from hynt.interruption import Stopper
@@ -51,8 +52,9 @@ def test_the_contract():
 
 
 def test_heads_must_share_the_dimension():
-    with pytest.raises(ValueError, match="the dimension 10 cannot be shared among 4 heads"):
+    with pytest.raises(UnfitSettings, match="the dimension 10 cannot be shared among 4 heads") as refused:
         HyntInductiveSettings(dimension=10)
+    assert "such as 12" in refused.value.advice
 
 
 def test_no_parameter_belongs_to_an_entity_or_relation():

@@ -128,7 +128,9 @@ def test_settings_that_cannot_be_trained_are_counted_not_fatal(people, tmp_path)
     heard = Heard()
     result = sweep(replace(plan, space=space, trials=3), heard, Stopper())
     assert result["trials"] == {"complete": 2, "pruned": 0, "failed": 1, "unfinished": 0}
-    assert result["problems"] == ["model: the dimension 16 cannot be shared among 3 heads"]
+    (problem,) = result["problems"]
+    assert problem.startswith("model: the dimension 16 cannot be shared among 3 heads")
+    assert "such as 18" in problem
     assert sorted(values["model.context_heads"] for values in heard.began.values()) == [2, 3, 4]
 
 

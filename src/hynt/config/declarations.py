@@ -162,7 +162,23 @@ def from_mapping(cls: type[T], mapping: Mapping[str, Any], path: str = "") -> T:
     try:
         return cls(**values)
     except ValueError as error:  # a dataclass's own check across its fields
-        raise UsageError(str(error), where=path) from error
+        raise UsageError(str(error), where=path, advice=getattr(error, "advice", "")) from error
+
+
+class UnfitSettings(ValueError):
+    """Settings that do not go together, by a dataclass's own check, and what to do."""
+
+    def __init__(self, what: str, advice: str) -> None:
+        super().__init__(what)
+        self.advice = advice
+
+
+def check_heads(dimension: int, heads: int) -> None:
+    """Refuses a dimension that attention heads cannot share, in a dataclass's own check."""
+    if dimension % heads:
+        what = f"the dimension {dimension} cannot be shared among {heads} heads"
+        fits = heads * -(-dimension // heads)
+        raise UnfitSettings(what, f"Take a multiple of {heads}, such as {fits}, or another number of heads.")
 
 
 def to_mapping(config: Any) -> dict[str, Any]:

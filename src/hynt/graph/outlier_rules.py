@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hynt.config import load_toml
+from hynt.config.declarations import UnfitSettings
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Relation
@@ -42,9 +43,10 @@ class NumberLimits:
 
     def __post_init__(self) -> None:
         if self.minimum is None and self.maximum is None:
-            raise ValueError("a limit needs a minimum or a maximum")
+            raise UnfitSettings("a limit needs a minimum or a maximum", "Give one of them, or both.")
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
-            raise ValueError(f"the minimum {self.minimum:g} is above the maximum {self.maximum:g}")
+            what = f"the minimum {self.minimum:g} is above the maximum {self.maximum:g}"
+            raise UnfitSettings(what, "Swap them, or correct one.")
 
     def words(self) -> str:
         parts = [f"at least {self.minimum:g}"] if self.minimum is not None else []
@@ -63,7 +65,8 @@ class Removal:
 
     def __post_init__(self) -> None:
         if sum(value is not None for value in (self.number, self.literal, self.entity)) != 1:
-            raise ValueError("a fact to remove needs exactly one of number, literal and entity")
+            what = "a fact to remove needs exactly one of number, literal and entity"
+            raise UnfitSettings(what, "Say what its value is by one of these keys.")
 
     def words(self) -> str:
         value = f"{self.number:g}" if self.number is not None else self.literal or self.entity

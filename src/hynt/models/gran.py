@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Count, Rate
+from hynt.config.declarations import Count, Rate, check_heads
 from hynt.graph.fact_table import HEAD, RELATION, TAIL, component_count, qualifier_of
 from hynt.models.contract import (
     EVERYWHERE,
@@ -60,8 +60,7 @@ class GranSettings:
     """
 
     def __post_init__(self) -> None:
-        if self.dimension % self.heads:
-            raise ValueError(f"the dimension {self.dimension} cannot be shared among {self.heads} heads")
+        check_heads(self.dimension, self.heads)
 
 
 class Gran(nn.Module):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
 from hynt.batches.questions import Grouping
-from hynt.config.declarations import Count, Rate, Share
+from hynt.config.declarations import Count, Rate, Share, check_heads
 from hynt.graph.fact_table import HEAD, TAIL, component_count
 from hynt.models.contract import OF_TRIPLETS, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part, Position
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, answered_by_table, token_rows
@@ -51,8 +51,7 @@ class HyTransformerSettings:
     numbers: NumberReading = "argmax"
 
     def __post_init__(self) -> None:
-        if self.dimension % self.heads:
-            raise ValueError(f"the dimension {self.dimension} cannot be shared among {self.heads} heads")
+        check_heads(self.dimension, self.heads)
 
 
 class HyTransformer(nn.Module):

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
-from hynt.config.declarations import Count, Range, Rate
+from hynt.config.declarations import Count, Range, Rate, check_heads
 from hynt.graph.fact_table import FIRST_QUALIFIER, HEAD, RELATION, TAIL, qualifier_of, relation_position
 from hynt.models.contract import (
     EVERYWHERE,
@@ -367,8 +367,7 @@ class HyntSettings:
 
     def __post_init__(self) -> None:
         for heads in (self.context_heads, self.prediction_heads):
-            if self.dimension % heads:
-                raise ValueError(f"the dimension {self.dimension} cannot be shared among {heads} heads")
+            check_heads(self.dimension, heads)
 
 
 def as_released(settings: HyntSettings) -> HyntSettings:

@@ -32,7 +32,7 @@ from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.message_plan import plan_questions
 from hynt.batches.neighbour_values import FEATURES as NEARBY_FEATURES
 from hynt.batches.neighbour_values import Degrees, NeighbourLists, ObservedNeighbours, degrees_of
-from hynt.config.declarations import Count, Range, Rate
+from hynt.config.declarations import Count, Range, Rate, check_heads
 from hynt.kernels.device import keep_freed_memory
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.entity_softmax import LAST
@@ -99,8 +99,7 @@ class HyntInductiveSettings:
     plain_numbers: Literal["none", "asked", "all"] = "none"  # which numbers are also read in the unit of the graph
 
     def __post_init__(self) -> None:
-        if self.dimension % self.heads:
-            raise ValueError(f"the dimension {self.dimension} cannot be shared among {self.heads} heads")
+        check_heads(self.dimension, self.heads)
 
 
 class ObservedStates(NamedTuple):

@@ -19,7 +19,7 @@ from hynt.batches.buckets import Span
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.questions import Grouping
-from hynt.config.declarations import Count, Range, Rate, Share
+from hynt.config.declarations import Count, Range, Rate, Share, UnfitSettings, check_heads
 from hynt.graph.fact_table import HEAD
 from hynt.models.contract import OF_TRIPLETS, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, answered_by_table, token_rows
@@ -175,10 +175,9 @@ class StareSettings:
     numbers: NumberReading = "argmax"
 
     def __post_init__(self) -> None:
-        if self.dimension % self.heads:
-            raise ValueError(f"the dimension {self.dimension} cannot be shared among {self.heads} heads")
+        check_heads(self.dimension, self.heads)
         if self.composition == "rotate" and self.dimension % 2:
-            raise ValueError(f"the dimension {self.dimension} has no halves to rotate")
+            raise UnfitSettings(f"the dimension {self.dimension} has no halves to rotate", "Take an even one.")
 
 
 class Stare(nn.Module):
