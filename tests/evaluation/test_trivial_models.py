@@ -271,7 +271,9 @@ def test_shared_facts_equal_rules_by_hand(times):
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("onwards", [KNOWS, LIKES])
-def test_two_steps_equal_paths_by_hand(times, onwards):
+@pytest.mark.parametrize("largest", [2**24, 0])
+def test_two_steps_equal_paths_by_hand(times, onwards, largest, monkeypatch):
+    monkeypatch.setattr(shared_facts, "LARGEST_TABLE", largest)
     facts = [(0, KNOWS, 1, []), (1, onwards, 2, []), (0, KNOWS, 2, []), (3, KNOWS, 4, []), (4, onwards, 5, [])]
     relations = (Relation("knows", "entity"), Relation("likes", "entity"))
     table, vocabulary = table_of(facts * times), Vocabulary(tuple("abcdef"), relations)

@@ -29,6 +29,8 @@ MOST_PAIRS, FEW_PAIRS, FEW_TRAITS = 20_000_000, 2_000_000, 100
 """Rules are made from so many pairs of traits, those of the entities with the fewest, which say most: of all entities
 where there are few pairs, else of those with few traits.
 """
+LARGEST_TABLE = 2**24
+"""Shares that are laid out in a table: 64 MB."""
 AT_ONCE = 4_000_000
 """Rules that are applied at once, which bounds memory."""
 DOUBT = 2.0
@@ -151,16 +153,32 @@ class TwoSteps(_Rules):
         first, last = (torch.searchsorted(self.rule, (rules + more) * sides) for more in (0, 1))
         low, high = self.offsets[middle], self.offsets[middle + 1]
         high = torch.where((high - low <= self.near) & (first < last)[begins], high, low)
-        # Of what a question's steps begin with, a row of shares by how they go on: no rule is looked for per step.
-        of, at = stretched(first, last)
-        shares = self.share.new_zeros(len(rules), sides)
-        shares[of, self.rule[at] % sides] = self.share[at]
+        share_of = self._in_table(first, last) if len(rules) * sides <= LARGEST_TABLE else self._among(rules)
         for part in _parts((high - low).cumsum(0)):
             of, at = stretched(low[part], high[part])
             entity, rows = self.other[at], row[part][of]
-            share = shares[begins[part][of], self.by[at]]
+            share = share_of(begins[part][of], self.by[at])
             holds = (share > 0) & (entity != question.known[rows]) & (entity >= start) & (entity < end)
             yield rows[holds], entity[holds], share[holds]
+
+    def _in_table(self, first: Tensor, last: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+        """The share of what begins in one way and goes on in another, from a row for each beginning: no rule is looked
+        for per step.
+        """
+        sides, (of, at) = 2 * (self.sizes.relations + 1), stretched(first, last)
+        table = self.share.new_zeros(len(first), sides)
+        table[of, self.rule[at] % sides] = self.share[at]
+        return lambda beginning, onwards: table[beginning, onwards]
+
+    def _among(self, rules: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+        """The same, where relations are so many that most of such a table would be nothing."""
+
+        def share(beginning: Tensor, onwards: Tensor) -> Tensor:
+            wanted = rules[beginning] * 2 * (self.sizes.relations + 1) + onwards
+            place = torch.searchsorted(self.rule, wanted).clamp(max=len(self.rule) - 1)
+            return torch.where(self.rule[place] == wanted, self.share[place], 0.0)
+
+        return share
 
 
 def _parts(ends: Tensor) -> list[slice]:
