@@ -284,8 +284,16 @@ def _trained(
     seconds = run.settings().schedule.seconds
     compiled = seconds is None or seconds >= COMPILED_FROM or workers.world > 1
     with tracking(TrainingProgress(shown), trackers, lambda: Tracked.of(run, track_to)) as told:
-        options = {"clock": workers.clock, "workers": workers, "weighs_when_stopped": True}
-        train_run(run, device, told, workers.stopper, compiled=compiled, **options)
+        train_run(
+            run,
+            device,
+            told,
+            workers.stopper,
+            compiled=compiled,
+            clock=workers.clock,
+            workers=workers,
+            weighs_when_stopped=True,
+        )
 
 
 def _trackers(names: Sequence[str]) -> dict[str, Any]:
