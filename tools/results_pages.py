@@ -101,8 +101,9 @@ smoothing and means are those of the papers. What differs, as far as it is known
 - **Relations of `gran`, `neuinfer`, `hinge`.** Three of four numbers in the test split never occur in training. As the
   masked node (GRAN) or as a row that training never moves, such a number hides the relation beside it. Read as the mean
   of all literals instead (`model.unseen=mean`, `raw/unseen-literals.json`), small models gain .088, .049 and .008 of
-  MRR, GRAN .069 with 92 of its 200 epochs, and HINGE .046 with 71 of 1,000 (`raw/evidence-hn-yg-nary.json`), whose
-  links are behind the row above. The rows of `neuinfer` and `hinge` are from before that.
+  MRR, GRAN .069 with 92 of its 200 epochs, and HINGE .046 with 71 of 1,000 (asked of 1,000 test facts,
+  `raw/evidence-hn-yg-nary.json`), whose links are behind the row above. The rows of `neuinfer` and `hinge` are from
+  before that.
 - **Links of `nalp`, `tnalp`, `neuinfer`, `hinge`.** None finished the authors' schedule, and `hinge` had a quarter of
   the filters. `nalp` and `hinge` were still rising. HINGE's kernels are newer than its row.
 - **Links of `kbln` and `literale`.** The paper takes the best of 100 epochs, these rows the best of four or five.
@@ -137,8 +138,8 @@ raw files by `tools/results_pages.py`; `python -m benchmarks.paper NAME` prints 
 --evidence` adds what it needs to any row.
 
 Rows of `world` had 20 seconds of one busy core each: they say whether promises hold, not how good a model can become.
-Those of HN-YG and HN-WK-resplit trained on the H200, baselines and `hynt` for 30 to 400 epochs, several side by side,
-most for two minutes: the [paper's tables](baselines.md) have longer runs. All are of one seed, so differences of a few
+Those of HN-YG and HN-WK-resplit trained on the H200, baselines and `hynt` for 8 to 400 epochs, side by side and many
+for two minutes alone: the [paper's tables](baselines.md) have longer runs. All are of one seed, so differences of a few
 thousandths may be chance. What shuffled numbers cost `hynt-inductive` on validation is on
 [its page](hynt-inductive.md#what-was-tried).
 
