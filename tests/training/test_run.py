@@ -280,6 +280,20 @@ def test_steps_of_an_epoch_that_has_its_own_are_refused_before_training(tmp_path
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("beta2", [0.0, 0.8])
+def test_squared_gradients_that_are_forgotten_too_fast_are_refused_before_training(tmp_path, beta2):
+    """With 0 the loss was no longer a number after seven steps."""
+    settings = tiny_settings(optimiser={"beta1": 0.9, "beta2": beta2})
+    with pytest.raises(UsageError, match=f"{beta2:g} is below 0.9 squared, so steps would grow without end"):
+        start(small_graph(), settings, tmp_path / "run", CPU)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_step_may_forget_all_that_went_before_it(tmp_path):
+    settings = tiny_settings(optimiser={"beta1": 0.0, "beta2": 0.0})
+    train(start(small_graph(), settings, tmp_path / "run", CPU), CPU)  # raises where the loss is not finite
+
+
 @pytest.mark.parametrize(
     ("model", "advice"), [("hynt", "batch_size=4"), ("hynt-inductive", "model.observed_share=0.1")]
 )

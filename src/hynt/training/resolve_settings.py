@@ -354,6 +354,20 @@ def check_schedule(settings: RunSettings) -> None:
         )
 
 
+def check_moments(settings: RunSettings) -> None:
+    """Refuses squared gradients that are forgotten faster than gradients: where gradients fade, the mean of them is
+    divided by what fades faster still, so that steps grow without end (Reddi and others, 2018).
+    """
+    beta1, beta2 = settings.optimiser.beta1, settings.optimiser.beta2
+    if settings.optimiser.method != "sgd" and beta2 < beta1**2:
+        raise UsageError(
+            f"squared gradients are forgotten faster than gradients: {beta2:g} is below {beta1:g} squared, so steps "
+            f"would grow without end.",
+            where="optimiser.beta2",
+            advice="Set it to 0.98 or 0.999, as usual, or lower optimiser.beta1 with it.",
+        )
+
+
 def check_shareable(settings: RunSettings) -> None:
     """Refuses a model whose training cannot be shared among processes."""
     if not MODELS.get(settings.model_name).can_be_shared:

@@ -48,7 +48,7 @@ from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import fit_scaling, training_data, training_table
 from hynt.training.optimisation import Optimisation
 from hynt.training.process import Start, WholeTables, tell_finished, trained, within_memory
-from hynt.training.resolve_settings import check_schedule, check_softmax, check_tables
+from hynt.training.resolve_settings import check_moments, check_schedule, check_softmax, check_tables
 from hynt.training.validating import check_metric, evaluator_of, fitted_means, validates
 
 
@@ -66,6 +66,7 @@ def start(
     check_metric(settings, graph)
     check_softmax(settings)
     check_schedule(settings)
+    check_moments(settings)
     check_tables(settings)
     scaling = fit_scaling(graph, settings)
     check_memory(settings, table, graph.vocabulary, scaling, device)
