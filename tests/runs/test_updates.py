@@ -12,13 +12,11 @@ import torch
 
 import hynt
 from hynt.asking import examples
-from hynt.asking.graph_updates import fitted_facts
 from hynt.cli.application import run as invoke
 from hynt.errors import DataError, UsageError
 from hynt.front.run import load
 from hynt.graph.fact import Fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.units.conversion import with_display
 from hynt.runs import journal, place
 from hynt.runs.journal import UPDATES, GraphChange, Journal
 from hynt.training.run import start, train
@@ -177,41 +175,6 @@ def test_what_does_not_fit_is_one_clear_error_and_changes_nothing(folder, run, g
     assert hynt.load(folder, "cpu").version == 1
 
 
-@pytest.fixture
-def heights_in_cm(folder):
-    """The run's graph with heights that are kept in metres and shown in centimetres."""
-    graph = hynt.read_graph(folder)
-    relations = tuple(
-        one._replace(unit=with_display("m", "cm")) if one.name == "height" else one for one in graph.relations
-    )
-    return replace(graph, vocabulary=replace(graph.vocabulary, relations=relations))
-
-
-def test_what_changed_is_told_in_the_units_that_people_read(heights_in_cm):
-    change = GraphChange(added=tuple(fitted_facts(heights_in_cm, [("Zoe", "height", "1.71 m")])))
-    assert change.told(heights_in_cm, change.applied(heights_in_cm)) == ["+ Zoe · height · 171 cm"]
-
-
-@pytest.mark.parametrize("written", [171, "171", "1,710"])
-def test_a_number_that_may_be_in_either_of_two_units_is_refused(heights_in_cm, written):
-    with pytest.raises(DataError) as refusal:
-        list(fitted_facts(heights_in_cm, [("Zoe", "height", written)]))
-    number = str(written).replace(",", "")
-    assert str(refusal.value) == (
-        f"fact 1, height: 'height' is shown in cm and kept in m, and {number} says neither. "
-        f"Write it with its unit: {number} cm, or {number} m."
-    )
-
-
-def test_a_number_that_says_its_unit_or_is_told_as_kept_is_taken(heights_in_cm):
-    given = [("Zoe", "height", one) for one in ("171 cm", "1.71 m", hynt.number(171, "cm"))]
-    assert [fact.tail.value for fact in fitted_facts(heights_in_cm, given)] == [1.71] * 3
-    (kept,) = fitted_facts(heights_in_cm, [("Zoe", "height", 1.71)], as_kept=True)  # what is to go, as it was exported
-    assert kept.tail.value == 1.71
-    (age,) = fitted_facts(heights_in_cm, [("Zoe", "knows", "person 1", [("year", 2001)])])
-    assert age.qualifiers[0].value.value == 2001  # without a unit there is nothing to doubt
-
-
 def test_spaces_at_the_ends_of_a_name_make_no_other_name(run):
     given = [("person 1 ", " knows", " person 9"), (" Zoe", "knows ", "person 1"), ("Zoe ", "knows", "Rex ")]
     later = run.update([*given, ("Zoe", " owns ", "Rex", [(" year ", " 2001 ")])])
@@ -220,17 +183,6 @@ def test_spaces_at_the_ends_of_a_name_make_no_other_name(run):
     assert later.update(remove=[("Zoe", "knows", " Rex")], remove_entities=["person 7 "]).version == 2
     with pytest.raises(DataError, match="fact 1: the head is empty"):
         run.update([("  ", "knows", "person 1")])
-
-
-def test_a_name_that_several_have_is_settled_by_where_it_stands():
-    facts = [("t0", "P30", "c0"), ("t1", "P17", "r0"), ("t1", "P30", "c1"), ("t0", "P1", "t1", [("P30", "c0")])]
-    labels = {"c0": "Europe", "r0": "Europe", "c1": "Asia"}
-    graph = hynt.graph_from_facts(facts, labels=labels, relation_labels={"P30": "continent", "P17": "region"})
-    (fact,) = fitted_facts(graph, [("t2", "continent", "Europe", [("continent", "europe")])])
-    assert (fact.tail, [value for _, value in fact.qualifiers]) == ("c0", ["c0"])
-    for given in (("t2", "visited", "Europe"), ("Europe", "continent", "t2")):
-        with pytest.raises(DataError, match="fact 1: 2 entities are called 'Europe'"):
-            list(fitted_facts(graph, [given]))
 
 
 def test_one_entity_and_one_pair_need_no_list(run):
@@ -415,6 +367,23 @@ def test_what_may_have_been_overlooked_is_told_in_python_too(folder, tmp_path):
     with pytest.raises(DataError, match="holds this already"):
         run.update([("person 0", "born in", "town 0")], out=tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_new_names_that_differ_only_in_letter_case_are_told(folder, tmp_path):
+    """They become two entities; a name of the graph in another case is the graph's own."""
+    told: list[str] = []
+    run = hynt.load(folder, "cpu", told.append)
+    later = run.update([("Zoe", "knows", "zoe"), ("Zoe", "Person 1", "PERSON 1")], out=tmp_path / "copy")
+    assert {"Zoe", "zoe"} <= set(later.graph.vocabulary.entities)
+    assert "PERSON 1" not in later.graph.vocabulary.entities
+    (hint,) = [line for line in told if "letter case" in line]
+    assert "'Zoe' and 'zoe'" in hint
+    assert "--merge" in hint
+    told.clear()
+    later.update([("ZOE 2", "works at", "Acme"), ("Ann", "Works at", "person 2")])
+    (hint,) = [line for line in told if "letter case" in line]
+    assert "2 of the new relations" in hint
+    assert "relations" in hint
 
 
 def test_stored_answers_say_what_was_added_and_from_where(folder, run):

@@ -198,8 +198,9 @@ class Run(Evaluable, Completable, Publishable):
         (1, True, 1)
         """
         from hynt import leftovers
-        from hynt.asking.graph_updates import FactFile, GivenChange, overlooked
+        from hynt.asking.graph_updates import GivenChange, overlooked
         from hynt.formats.corrections import read_corrections
+        from hynt.formats.fact_file import FactFile
         from hynt.runs.journal import Journal
 
         self._refuse_elsewhere("update")
@@ -282,7 +283,7 @@ class Run(Evaluable, Completable, Publishable):
 
 def _given(facts: Facts | None, format_name: str = "") -> Iterable[Any]:
     """Facts from a file of any format, or as they are."""
-    from hynt.asking.graph_updates import FactFile
+    from hynt.formats.fact_file import FactFile
 
     if isinstance(facts, (str, os.PathLike)):
         return FactFile(Path(facts), format_name)
