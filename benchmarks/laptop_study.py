@@ -5,6 +5,8 @@ Each model trains for the same minutes of processor time as `hynt compare` has i
 are there are passed over, so the command goes on with what was stopped, and the file says what was not run.
 
 python -m benchmarks.laptop_study run --graph world=world --facts 2000 --minutes 1 --out study.json
+python -m benchmarks.laptop_study run --rows "world 2000,10000 1,3 all" --jobs 8 --limit-seconds 600 --out study.json
+python -m benchmarks.laptop_study join --from study.json --out docs/results/raw/laptop-study.json
 python -m benchmarks.laptop_study table --out study.json
 python -m benchmarks.laptop_study default --out docs/results/raw/laptop-study.json
 
@@ -16,15 +18,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import platform
+import signal
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.own_graph import cut, described
+from benchmarks.pinned_jobs import Job, last_cores, run_pinned
 from benchmarks.result_file import (
     ResultFile,
     Row,
@@ -45,6 +52,9 @@ WHAT = "Which model suits which graph and which budget of time."
 DEFAULTS = Path(__file__).resolve().parent.parent / "src" / "hynt" / "training" / "default_models.json"
 PLAN = "plan"
 """The row of what was to be run, and of the parts' sizes."""
+ROWS = "Instead of the three options above, for many at once, with commas between; earlier ones come first. Repeatable."
+BESIDE, STARTING = 1.15, 25.0
+"""How long a row takes in all: its minutes so many times, and seconds for starting and for questions."""
 
 
 def part_of(source: str, facts: int) -> KnowledgeGraph:
@@ -67,54 +77,133 @@ def row_of(graph: KnowledgeGraph, model: str, minutes: float, device: str, chang
         return run_trial(TrialPlace(graph, target, clock=clock, compiled=minutes >= 4), trial, Path(folder) / "run")
 
 
+class Wanted(NamedTuple):
+    """A row to be run."""
+
+    graph: str
+    facts: int
+    minutes: float
+    model: str
+
+    @property
+    def part(self) -> str:
+        return f"{self.graph} {self.facts}"
+
+    def key(self, device: str, changes: Sequence[str]) -> str:
+        """The row's name."""
+        return " ".join([self.part, f"{self.minutes:g}", device, self.model, *changes])
+
+    def options(self, source: str, device: str, changes: Sequence[str]) -> list[str]:
+        """Those of `laptop_study run` that make this row alone."""
+        graph = ["--graph", f"{self.graph}={source}", "--facts", f"{self.facts}", "--minutes", f"{self.minutes:g}"]
+        return [*graph, "--models", self.model, "--device", device, *(f"--set={change}" for change in changes)]
+
+
+def rows_wanted(graphs: Iterable[str], sizes: str, budgets: str, models: str) -> list[Wanted]:
+    """Smallest first; of each part, the models in their order."""
+    facts, minutes = [int(one) for one in sizes.split(",")], [float(one) for one in budgets.split(",")]
+    places, names = product(facts, minutes, graphs), model_names(models)
+    return [Wanted(graph, size, budget, model) for size, budget, graph in places for model in names]
+
+
 def study(
-    graphs: Mapping[str, str],
-    sizes: Sequence[int],
-    budgets: Sequence[float],
-    models: str,
-    device: str,
-    changes: Sequence[str],
-    out: Path,
+    graphs: Mapping[str, str], wanted: Sequence[Wanted], device: str, changes: Sequence[str], out: Path
 ) -> Iterator[str]:
-    """Runs what is missing, smallest first, and writes after each row; a line for each."""
-    found = read_results(out) if out.exists() else ResultFile(WHAT)
-    done = {row.name for row in found.rows}
-    where = this_device(device)
-    for size, minutes, (name, source) in product(sizes, budgets, graphs.items()):
-        wanted = {
-            " ".join([name, str(size), f"{minutes:g}", device, model, *changes]): model for model in model_names(models)
-        }
-        plan = found.row(PLAN) or Row(PLAN, [], where, measured={"planned": [], "graphs": {}})
-        plan.measured["planned"] = sorted({*plan.measured["planned"], *wanted})
-        if wanted.keys() <= done:
-            continue
-        graph = part_of(source, size)
-        plan.measured["graphs"][f"{name} {size}"] = described(graph)
-        found, fingerprint = found.with_row(plan), graph_fingerprint(graph)
-        for key, model in wanted.items():
-            if key in done:
-                continue
-            options = f"--graph {name}={name} --facts {size} --minutes {minutes:g} --models {model} --device {device}"
-            options += "".join(f" --set {change}" for change in changes)
-            commands = [f"python -m benchmarks.laptop_study run {options} --out {out.name}"]
-            measured: dict[str, Any] = {"minutes": minutes, "on": device} | ({"set": [*changes]} if changes else {})
+    """Runs what is missing, in this order, and writes after each row; a line for each."""
+    found, where = begun(out, wanted, device, changes), this_device(device)
+    for (name, size), rows in groupby(missing(found, wanted, device, changes), lambda one: (one.graph, one.facts)):
+        graph, part = part_of(graphs[name], size), f"{name} {size}"
+        plan = found.row(PLAN)
+        assert plan is not None
+        plan.measured["graphs"][part] = described(graph)
+        fingerprint = graph_fingerprint(graph)
+        for one in rows:
+            key, commands = one.key(device, changes), [_command_words(one, device, changes, out)]
+            measured: dict[str, Any] = {"minutes": one.minutes, "on": device, "processor": processor()}
+            measured |= {"set": [*changes]} if changes else {}
             try:
-                row = row_of_trial(
-                    row_of(graph, model, minutes, device, changes),
-                    key,
-                    f"{name} {size}",
-                    where,
-                    commands=commands,
-                    commit=this_commit(),
-                    fingerprint=fingerprint,
-                    measured=measured,
-                )
+                trial = row_of(graph, one.model, one.minutes, device, changes)
+                more = {"commands": commands, "commit": this_commit(), "fingerprint": fingerprint, "measured": measured}
+                row = row_of_trial(trial, key, part, where, **more)
             except (RuntimeError, ValueError, MemoryError, AssertionError) as problem:
-                measured["failed"] = str(problem)
-                row = Row(key, commands, where, this_commit(), model, f"{name} {size}", fingerprint, measured=measured)
+                measured["failed"] = str(problem) or type(problem).__name__
+                row = Row(key, commands, where, this_commit(), one.model, part, fingerprint, measured=measured)
             found = found.with_row(row)
             found.write(out)
             yield f"{key}: {told(row)}"
+
+
+def study_at_once(
+    graphs: Mapping[str, str],
+    wanted: Sequence[Wanted],
+    changes: Sequence[str],
+    out: Path,
+    jobs: int,
+    limit: float = math.inf,
+) -> Iterator[str]:
+    """The same on a CPU with so many rows at once: a process for each, with one thread on a core of its own. It ends
+    after `limit` seconds with what there is; the same call goes on.
+    """
+    found, rows = begun(out, wanted, "cpu", changes), dict[str, Wanted]()
+    with tempfile.TemporaryDirectory(prefix="study-") as folder:
+        work = []
+        for index, one in enumerate(missing(found, wanted, "cpu", changes)):
+            rows[str(index)] = one
+            (Path(folder) / f"{index}").mkdir()
+            place = ["--out", str(Path(folder) / f"{index}" / out.name)]
+            command = [sys.executable, "-m", "benchmarks.laptop_study", "run"]
+            command += [*one.options(graphs[one.graph], "cpu", changes), *place]
+            work.append(Job(str(index), command, 60 * one.minutes * BESIDE + STARTING))
+        for ended in run_pinned(work, last_cores(jobs), limit):
+            one, file = rows[ended.key], Path(folder) / ended.key / out.name
+            key = one.key("cpu", changes)
+            made = read_results(file) if file.exists() else ResultFile(WHAT)
+            if (row := made.row(key)) is None:
+                said = ended.said.splitlines()[-1:] or ["it said nothing"]
+                measured = {"minutes": one.minutes, "on": "cpu", "failed": f"ended with {ended.code}: {said[0]}"}
+                commands = [_command_words(one, "cpu", changes, out)]
+                row = Row(key, commands, "cpu", this_commit(), one.model, one.part, measured=measured)
+                made = made.with_row(row)
+            found = joined(found, made)
+            found.write(out)
+            yield f"{key}: {told(row)}, {ended.seconds:.0f} s in all"
+
+
+def _command_words(one: Wanted, device: str, changes: Sequence[str], out: Path) -> str:
+    options = " ".join(one.options(one.graph, device, changes)).replace("--set=", "--set ")
+    return f"python -m benchmarks.laptop_study run {options} --out {out.name}"
+
+
+def begun(out: Path, wanted: Sequence[Wanted], device: str, changes: Sequence[str]) -> ResultFile:
+    """What is there, with these rows in its plan."""
+    found = read_results(out) if out.exists() else ResultFile(WHAT)
+    plan = found.row(PLAN) or Row(PLAN, [], this_device(device), measured={"planned": [], "graphs": {}})
+    plan.measured["planned"] = sorted({*plan.measured["planned"], *(one.key(device, changes) for one in wanted)})
+    return found.with_row(plan)
+
+
+def missing(found: ResultFile, wanted: Sequence[Wanted], device: str, changes: Sequence[str]) -> list[Wanted]:
+    """Each row once that is not there."""
+    done = {row.name for row in found.rows}
+    return [one for one in dict.fromkeys(wanted) if one.key(device, changes) not in done]
+
+
+def joined(found: ResultFile, other: ResultFile) -> ResultFile:
+    """With the rows and the plan of another file, whose rows take the place of those of their names."""
+    plan, more = found.row(PLAN), other.row(PLAN)
+    if plan is not None and more is not None:
+        plan.measured["planned"] = sorted({*plan.measured["planned"], *more.measured["planned"]})
+        plan.measured["graphs"] |= more.measured["graphs"]
+    for row in other.rows:
+        if row.name != PLAN or plan is None:
+            found = found.with_row(row)
+    return found
+
+
+def processor() -> str:
+    """What the system calls the processor, since seconds of one are not those of another."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def told(row: Row, split: str = "valid") -> str:
@@ -170,21 +259,36 @@ def write_defaults(found: ResultFile, path: Path = DEFAULTS) -> None:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=["run", "table", "default"])
+    parser.add_argument("verb", choices=["run", "join", "table", "default"])
     parser.add_argument("--graph", action="append", metavar="NAME=FOLDER", default=None, help="Repeatable.")
     parser.add_argument("--facts", default="2000,10000,60000,170000", help="Sizes of the parts.")
     parser.add_argument("--minutes", default="3,10,30", help="Of training, for each model.")
     parser.add_argument("--models", default="all")
+    parser.add_argument("--rows", action="append", metavar="'GRAPHS FACTS MINUTES MODELS'", default=[], help=ROWS)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="A setting of all. Repeatable.")
+    parser.add_argument("--jobs", type=int, default=0, help="Rows at once, each on a core of its own (the last ones).")
+    parser.add_argument("--limit-seconds", type=float, default=math.inf, help="With --jobs: end before that.")
+    parser.add_argument("--from", type=Path, metavar="FILE", dest="other", help="With join: whose rows to take.")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     if given.verb == "run":
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped: what was done is kept"))
         graphs = dict(one.split("=", 1) for one in given.graph or ["world=world"])
-        sizes, budgets = [int(one) for one in given.facts.split(",")], [float(one) for one in given.minutes.split(",")]
-        for line in study(graphs, sizes, budgets, given.models, given.device, given.set, given.out):
+        wanted = [] if given.rows else rows_wanted(graphs, given.facts, given.minutes, given.models)
+        for names, *rest in (one.split() for one in given.rows):
+            wanted += rows_wanted(names.split(","), *rest)
+        at_once = given.jobs, given.limit_seconds
+        for line in (
+            study_at_once(graphs, wanted, given.set, given.out, *at_once)
+            if given.jobs
+            else study(graphs, wanted, given.device, given.set, given.out)
+        ):
             print(line, flush=True)
     found = read_results(given.out, "run it first: laptop_study run")
+    if given.verb == "join":
+        found = joined(found, read_results(given.other))
+        found.write(given.out)
     if given.verb == "default":
         write_defaults(found)
     print(table(found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks.laptop_study import DEFAULTS, study, table, write_defaults
+from benchmarks.laptop_study import DEFAULTS, joined, rows_wanted, study, study_at_once, table, write_defaults
 from benchmarks.result_file import RAW, ResultFile, Row, Run, read_results
 from hynt.graph.storage import save_graph
 from hynt.training.default_model import Case
@@ -14,9 +14,9 @@ from tests.training.small_graph import small_graph
 def test_a_study_runs_what_is_missing_and_tells_what_is_left(tmp_path):
     save_graph(small_graph(people=40), tmp_path / "graph")
     graphs, out = {"small": str(tmp_path / "graph")}, tmp_path / "study.json"
-    first = list(study(graphs, [500], [0.005], "transea", "cpu", [], out))
+    first = list(study(graphs, rows_wanted(graphs, "500", "0.005", "transea"), "cpu", [], out))
     assert len(first) == 1
-    assert list(study(graphs, [500], [0.005], "transea", "cpu", [], out)) == []
+    assert list(study(graphs, rows_wanted(graphs, "500", "0.005", "transea"), "cpu", [], out)) == []
     found = read_results(out)
     plan = found.row("plan").measured
     assert plan["graphs"]["small 500"]["splits"]["train"] > 50
@@ -26,10 +26,47 @@ def test_a_study_runs_what_is_missing_and_tells_what_is_left(tmp_path):
     assert "not run: small 500 3 cpu hynt" in text
 
 
+def test_rows_at_once_go_on_where_they_were_stopped_and_one_that_fails_ends_no_other(tmp_path):
+    save_graph(small_graph(people=40), tmp_path / "graph")
+    graphs = {"small": str(tmp_path / "graph"), "gone": str(tmp_path / "gone")}
+    wanted, out = rows_wanted(graphs, "500", "0.005", "transea"), tmp_path / "study.json"
+    assert list(study_at_once(graphs, wanted, [], out, jobs=2, limit=1.0)) == []  # no row would end in time
+    lines = sorted(study_at_once(graphs, wanted, [], out, jobs=2))
+    assert len(lines) == 2
+    assert "gone 500 0.005 cpu transea: failed: ended with" in lines[0]
+    assert "there is no" in lines[0]
+    found = read_results(out)
+    row = found.row("small 500 0.005 cpu transea")
+    assert row.fingerprint
+    assert row.device.startswith("cpu, 1 threads")
+    assert row.commands == [
+        "python -m benchmarks.laptop_study run --graph small=small --facts 500 --minutes 0.005 --models transea "
+        "--device cpu --out study.json"
+    ]
+    assert found.row("plan").measured["graphs"]["small 500"]["splits"]["train"] > 50
+    assert list(study_at_once(graphs, wanted, [], out, jobs=2)) == []
+
+
+def test_rows_and_plans_of_two_files_become_one():
+    def study_of(part, value):
+        plan = Row("plan", [], "cpu", measured={"planned": [f"{part} row"], "graphs": {part: {"facts": value}}})
+        return ResultFile("models", [plan, Row("shared", [], "cpu", measured={"value": value}), Row(part, [], "cpu")])
+
+    both = joined(study_of("one", 1), study_of("two", 2))
+    assert [row.name for row in both.rows] == ["plan", "shared", "one", "two"]
+    assert both.row("plan").measured == {
+        "planned": ["one row", "two row"],
+        "graphs": {"one": {"facts": 1}, "two": {"facts": 2}},
+    }
+    assert both.row("shared").measured == {"value": 2}
+    assert "\nnot run: one row, two row" in table(both)
+
+
 def test_settings_of_a_study_are_kept_in_its_rows_and_decide_no_default(tmp_path):
     save_graph(small_graph(people=40), tmp_path / "graph")
     graphs, out = {"small": str(tmp_path / "graph")}, tmp_path / "study.json"
-    (line,) = study(graphs, [500], [0.005], "transea", "cpu", ["scale_on=all-splits"], out)
+    wanted = rows_wanted(graphs, "500", "0.005", "transea")
+    (line,) = study(graphs, wanted, "cpu", ["scale_on=all-splits"], out)
     name = "small 500 0.005 cpu transea scale_on=all-splits"
     assert line.startswith(name)
     row = read_results(out).row(name)
