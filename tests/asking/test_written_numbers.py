@@ -15,6 +15,7 @@ from hynt.graph.vocabulary import Relation
 MASS = Relation("mass", "number", "kg")
 COUNT = Relation("students count", "number", "1")
 BARE = Relation("score", "number")
+PRICE = Relation("price", "number", "USD")
 SHARE = Relation("share", "number", "percent")
 WHEN = Relation("point in time", "number", "date")
 
@@ -34,6 +35,8 @@ WHEN = Relation("point in time", "number", "date")
         (MASS, "−1,234,567.5 kg", -1234567.5),
         (BARE, "-1.5e3", -1500.0),
         (SHARE, "12.5 %", 12.5),
+        (PRICE, "$60,000", 60000.0),
+        (PRICE, "-US$ 2.50", -2.5),
         (WHEN, "1995-06", decimal_year(1995, 6)),
         (WHEN, "1995", 1995.0),
         (WHEN, 1995, 1995.0),

@@ -10,7 +10,7 @@ import hynt
 from hynt.errors import RecordProblem, UsageError
 from hynt.formats.format import ReadOptions
 from hynt.formats.importing import ImportOptions, check_source, read_graph
-from hynt.formats.values import read_written_date, read_written_number
+from hynt.formats.values import read_written_date, read_written_number, read_written_quantity
 from hynt.graph.fact import Fact, Number, Qualifier
 from tests.formats.graphs import read_file
 
@@ -170,6 +170,57 @@ def test_numbers_that_are_not_written_as_the_example_are_refused():
             read_written_number("5", wrong)
 
 
+@pytest.mark.parametrize(
+    ("text", "number_format", "number"),
+    [
+        ("1486.18 g", "", Number(1486.18, "1486.18", "g")),
+        ("12%", "", Number(12.0, "12", "%")),
+        ("−4 °C", "", Number(-4.0, "-4", "°C")),
+        ("1e-3 km/h", "", Number(0.001, "1e-3", "km/h")),
+        ("$60,000", "1,234.5", Number(60000.0, "60,000", "$")),
+        ("1.234,5 €", "1.234,5", Number(1234.5, "1.234,5", "€")),
+        ("7", "", Number(7.0, "7")),
+    ],
+)
+def test_a_cell_may_say_the_unit_of_its_number(text, number_format, number):
+    assert read_written_quantity(text, number_format) == number
+
+
+@pytest.mark.parametrize("text", ["3/4/2020", "5 pcs", "80 kg of 3", "kg", "1.2.3"])
+def test_what_names_no_unit_is_no_number_with_one(text):
+    with pytest.raises(RecordProblem, match="is not a number"):
+        read_written_quantity(text)
+
+
+GOODS = "name,weight,price,launched,sku\na,1.5 kg,$5,2019,00001\nb,500 g,$6.50,2020-03-04,00002\nc,2 lb,$7,2021,00003\n"
+
+
+def test_numbers_with_units_and_dates_of_mixed_precision_are_hinted_at_and_read(tmp_path):
+    path = tmp_path / "goods.csv"
+    path.write_text(GOODS, encoding="utf-8")
+    report, _ = check_source(path, "", ImportOptions(ReadOptions(wide=True, head="name")))
+    assert report.hints == [
+        "values of weight, price are written like numbers with units and were read as names. If they are numbers with "
+        "units, add: --numeric weight,price",
+        "values of launched are written like dates and were read as names. If they are dates, add: --dates launched",
+    ]  # and no word of sku, whose zeros say that it is a code
+    reading = ReadOptions(wide=True, head="name", numeric=("auto",), dates=("auto",))
+    graph = read_graph(path, "", ImportOptions(reading))
+    assert {one.name: str(one.unit) for one in graph.relations if one.kind == "number"} == {
+        "weight": "kg",
+        "price": "USD",
+        "launched": "date",
+    }
+    assert "b · weight · 0.5 kg" in graph["b"].texts()
+
+
+def test_a_unit_is_said_once(tmp_path):
+    rows = "head,relation,tail,unit\na,mass,80 kg,kilogram\nb,mass,3 kg,g\n"
+    found, report = table(tmp_path, rows, numeric=("mass",))
+    assert [fact.tail for fact in found] == [Number(80.0, "80", "kilogram")]
+    assert report.problems[0].what == "the tail says 'kg', and the unit beside it is 'g'."
+
+
 def test_cells_with_several_values_are_as_many_facts(tmp_path):
     wide = {"wide": True, "head": "title", "numeric": ("budget",), "number_format": "1,234.5"}
     found, report = table(tmp_path, FILMS, several=("directors",), **wide)
@@ -204,7 +255,7 @@ def test_what_a_wide_table_seems_to_mean_is_hinted(tmp_path):
 
 
 def test_a_problem_names_its_column_and_every_reason_is_shown(tmp_path):
-    rows = "".join(f"film {number},{number} min,1999\n" for number in range(30))
+    rows = "".join(f"film {number},{number} reels,1999\n" for number in range(30))
     _, report = table(
         tmp_path,
         f"title,runtime,year\n{rows}last,90,soon\n",
@@ -213,6 +264,6 @@ def test_a_problem_names_its_column_and_every_reason_is_shown(tmp_path):
         numeric=("runtime",),
         dates=("year",),
     )
-    assert report.problems[0].what == "runtime: '0 min' is not a number."
+    assert report.problems[0].what == "runtime: '0 reels' is not a number."
     assert len(report.problems) == 20
     assert report.problems[-1].what.startswith("year: 'soon' is not")

@@ -118,7 +118,8 @@ def test_mixed_units_are_noted_or_refused():
     notes = []
     graph = assembled(made, convert_units=False, note=lambda *note: notes.append(note))
     assert len(graph) == 2
-    assert notes == [("mixed-units", "the relation 'worth' mixes units: 2 has euro, others dollar.", "Kept as it is.")]
+    advice = "Its numbers are kept without a unit. Write all in one, or give each unit a relation of its own."
+    assert notes == [("mixed-units", "the relation 'worth' mixes units: 2 has euro, others dollar.", advice)]
     assert graph.relations[0].unit == ""
     with pytest.raises(RecordProblem, match="mixes units"):
         assembled(made, convert_units=False, strict=True)
@@ -201,7 +202,7 @@ def test_what_does_not_fit_in_memory_goes_to_disk_and_comes_back(monkeypatch):
         on_disk = assembler.finish().to_graph()
     assert on_disk == in_memory
     assert len(spills) == 1
-    assert not any(path.exists() for path in spills[0]._paths)
+    assert not spills[0]._path.exists()
 
 
 def _recorded(original, calls):

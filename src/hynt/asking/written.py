@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.values import NUMBER_PATTERN, looks_like_number, parse_number
+from hynt.formats.values import NUMBER_PATTERN, looks_like_number, parse_number, unit_behind
 from hynt.graph.fact import DATE_UNIT, Number
 from hynt.graph.fact_table import RELATION, position_name, relation_position
 from hynt.graph.sentences import BLANK
@@ -89,9 +89,8 @@ def says_unit(written: Number | str) -> bool:
 
 
 def _plain(written: str) -> str:
-    """Without what hynt itself puts into numbers for people: commas between thousands, and a real minus sign."""
-    text = written.strip().replace("−", "-", 1)
-    return _GROUPED.sub(lambda found: found[0].replace(",", ""), text, count=1)
+    """Without what is put into numbers for people: commas between thousands, a real minus sign, `$` before money."""
+    return _GROUPED.sub(lambda found: found[0].replace(",", ""), unit_behind(written), count=1)
 
 
 def _date(written: str, where: str) -> Number:

@@ -26,8 +26,9 @@ from hynt.formats.csv_columns import (
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import text_lines
 from hynt.formats.source_files import bare_name
-from hynt.formats.values import check_name, read_written_date, read_written_number, shortened
+from hynt.formats.values import check_name, read_written_date, read_written_quantity, shortened
 from hynt.graph.fact import DATE_UNIT, Fact, Qualifier, Value
+from hynt.graph.units.conversion import lookup
 from hynt.names import as_given
 
 NODE_LABEL = ":LABEL"
@@ -259,13 +260,19 @@ def _in_unit(value: Value, unit: str, relation: str) -> Value:
         raise RecordProblem(
             "unit-of-date", f"a date has no unit, and here it is {shortened(unit)!r}.", "Leave the unit empty."
         )
+    if value.unit not in ("", DATE_UNIT) and lookup(value.unit) != lookup(unit):
+        raise RecordProblem(
+            "unit-twice",
+            f"the tail says {shortened(value.unit)!r}, and the unit beside it is {shortened(unit)!r}.",
+            "Say it once.",
+        )
     return value._replace(unit=unit)
 
 
 def read_value(text: str, kind: ColumnKind, options: ReadOptions) -> Value:
     """A text as what its column holds."""
     if kind == "number":
-        return read_written_number(text, options.number_format)
+        return read_written_quantity(text, options.number_format)
     if kind == "date":
         # Neo4j writes zones as +0100 and [Europe/Berlin]; ISO 8601 as +01:00.
         written = _ZONE_HOURS.sub(r"\1:\2", _ZONE_NAME.sub("", text)) if _DAY_AND_TIME.match(text) else text

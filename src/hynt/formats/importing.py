@@ -182,6 +182,7 @@ def _opened(
         with scout.assembler:
             scout.collect()
             found = unmarked_in(scout.assembler.finish(scout.tell))
+            found["numeric"] = [*found.get("numeric", ()), *found.get("quantities", ())]
         reading = replace(reading, **{option: (*said[option], *found.get(option, ())) for option in given})
     run = _Import(sources, names, replace(options, reading=reading), progress)
     run.report.inferred = [] if format_name else names.split(",")

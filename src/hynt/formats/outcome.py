@@ -93,24 +93,43 @@ SHARE = 0.9
 _NAMED_UNIT = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")
 _NAMES_SHOWN = 5
 _LONGEST_HINT = 300
+_SPELT_NUMBER = r"[-+]?(0|0[.,]\d+|[1-9]\d*([.,]\d+)*)([eE][-+]?\d+)?"  # 007 and 01067 are codes
+_SPELT_UNIT = r"^\s*[-+]?(?:0|0[.,]\d+|[1-9]\d*(?:[.,]\d+)*)\s*(?P<unit>(?:/\D|[^\s\d.,+/-]).{0,15}?)\s*$"
+_SPELT_MONEY = r"^\s*[-+]?(US)?[$£€₩₪₹₽]\s*\d+([.,]\d+)*\s*$"
+_SPELT_YEAR = r"(1[5-9]|20)\d\d"
 _SPELLINGS = {
-    "numeric": ("numbers", r"^\s*[-+]?\d+([.,]\d+)*([eE][-+]?\d+)?\s*$"),
+    "numeric": ("numbers", rf"^\s*{_SPELT_NUMBER}\s*$"),
+    "quantities": ("numbers with units", rf"^\s*{_SPELT_NUMBER}\s*$|{_SPELT_MONEY}"),
     "dates": (
         "dates",
-        r"^\s*([-+]?\d{4,}-\d\d(-\d\d(T.*)?)?|[A-Z][a-z]{2,8} \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]{2,8} \d{4})\s*$",
+        rf"^\s*({_SPELT_YEAR}|[-+]?\d{{4,}}-\d\d(-\d\d(T.*)?)?|\d{{4}}/\d\d?/\d\d?|\d\d?\.\d\d?\.\d{{4}}"
+        r"|[A-Z][a-z]{2,8} \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]{2,8} \d{4})\s*$",
     ),
-    "years": ("years", r"^\s*(1[5-9]|20)\d\d\s*$"),
+    "years": ("years", rf"^\s*{_SPELT_YEAR}\s*$"),
 }
+_MOST_UNITS = 10_000
+"""Different endings of names that are looked up: numbered things have more, and no units."""
+
+
+def _spelt(names: pa.Array) -> dict[str, np.ndarray]:
+    """By option, (n,) which names are written like that."""
+    like = {
+        option: np.array(pc.match_substring_regex(names, spelling).to_pylist(), dtype=np.bool_)
+        for option, (_, spelling) in _SPELLINGS.items()
+    }
+    units = pc.struct_field(pc.extract_regex(names, _SPELT_UNIT), "unit")
+    endings = units.drop_null().unique()
+    if len(endings) <= _MOST_UNITS:
+        known = pa.array([unit for unit in endings.to_pylist() if lookup(unit)], pa.string())
+        like["quantities"] |= np.array(pc.is_in(units, value_set=known).to_pylist(), dtype=np.bool_)
+    return like
 
 
 def find_unmarked(vocabulary: Vocabulary, tables: Callable[[], Iterable[FactTable]]) -> dict[str, list[str]]:
-    """The relations with entities whose values are written like numbers ("numeric"), dates ("dates") or years ("years",
-    which are among the numbers) and are never the head of a fact. `tables` is called for each pass over the facts."""
-    written = pa.array(vocabulary.entities, type=pa.string())
-    like = {
-        option: np.array(pc.match_substring_regex(written, spelling).to_pylist(), dtype=np.bool_)
-        for option, (_, spelling) in _SPELLINGS.items()
-    }
+    """The relations with entities that are never the head of a fact and whose values are written like numbers
+    ("numeric"), numbers of which most have a unit ("quantities"), dates ("dates", some of them finer than a year) or
+    years ("years", which are among the numbers). `tables` is called for each pass over the facts."""
+    like = _spelt(pa.array(vocabulary.entities, type=pa.string()))
     spelt = {option: fitting.copy() for option, fitting in like.items() if fitting.any()}
     for table in tables() if spelt else ():
         for option in spelt:
@@ -128,12 +147,15 @@ def find_unmarked(vocabulary: Vocabulary, tables: Callable[[], Iterable[FactTabl
                 seen[option] += np.bincount(relation, minlength=count)
                 fits[option] += np.bincount(relation, weights=like[option][value], minlength=count)
     entities = ~vocabulary.relation_is_number
+    found = {option: entities & (seen[option] > 0) & (fits[option] >= SHARE * seen[option]) for option in spelt}
+    if "dates" in found:
+        found["dates"] &= fits["dates"] > fits.get("years", 0)
+        for option in found.keys() - {"dates"}:
+            found[option] &= ~found["dates"]
+    if "quantities" in found:
+        found["quantities"] &= ~found.get("numeric", np.zeros(count, dtype=np.bool_))
     return {
-        option: [
-            vocabulary.relations[place].name
-            for place in np.flatnonzero(entities & (seen[option] > 0) & (fits[option] >= SHARE * seen[option]))
-        ]
-        for option in spelt
+        option: [vocabulary.relations[place].name for place in np.flatnonzero(flags)] for option, flags in found.items()
     }
 
 
@@ -147,8 +169,8 @@ def hints_at(unmarked: dict[str, list[str]], number_format: str = "") -> list[st
             continue
         words = _SPELLINGS[option][0]
         start = f"values of {_listed(names)} are written like {words} and were read as names. "
-        flag = "dates" if option == "years" else option
-        written = f" --number-format {shlex.quote(number_format)}" if number_format and option == "numeric" else ""
+        flag = "dates" if option in ("dates", "years") else "numeric"
+        written = f" --number-format {shlex.quote(number_format)}" if number_format and flag == "numeric" else ""
         exact = f"{start}If they are {words}, add: --{flag} {as_given(names)}{written}"
         long = len(exact) > _LONGEST_HINT and option != "years"
         said.append(f"{start}If they are {words}, add: --{flag} {AUTO}{written}" if long else exact)

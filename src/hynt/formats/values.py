@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
+from hynt.graph.units.conversion import lookup
 from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
 
 CONTROL_CHARACTERS = "".join(map(chr, (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F)))
@@ -270,6 +271,33 @@ def read_date(text: str) -> Number:
     except UnreadableDate as problem:  # an impossible date too: our own formats have no published oddities to keep
         raise RecordProblem("bad-date", problem.what, problem.advice) from None
     return Number(value, text, DATE_UNIT)
+
+
+_NUMBER_AND_UNIT = re.compile(
+    r"([-+]?[0-9.](?:[0-9.,'’ \u00a0\u202f]*[0-9.])?(?:[eE][-+]?[0-9]+)?)\s*((?!/?\d)\S.*)", re.DOTALL
+)
+_MONEY = re.compile(r"([-+]?)\s*((?:US)?[$£€₩₪₹₽])\s*([0-9.][^\s$£€₩₪₹₽]*)")
+
+
+def unit_behind(text: str) -> str:
+    """A text with a currency's sign behind its number, where other units are, and a plain minus sign: `60 $`."""
+    text = text.strip().replace("−", "-", 1)
+    found = _MONEY.fullmatch(text[: LONGEST_NUMBER + 1])
+    return text if found is None else f"{found[1]}{found[3]} {found[2]}"
+
+
+def number_and_unit(text: str) -> tuple[str, str] | None:
+    """The two parts of `80 kg`, `12 %` or `$60`, where the unit is known; None for any other text."""
+    found = _NUMBER_AND_UNIT.fullmatch(unit_behind(text)[: LONGEST_NUMBER + 1])
+    return None if found is None or lookup(found[2]) is None else (found[1], found[2])
+
+
+def read_written_quantity(text: str, number_format: str = "") -> Number:
+    """A number as tables have it, with its unit where the text says one: 1486.18 g, 297.20 EUR, $60."""
+    parts = number_and_unit(text)
+    if parts is None:
+        return read_written_number(text, number_format)
+    return read_written_number(parts[0], number_format)._replace(unit=parts[1])
 
 
 _USUAL_DATES = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%Y/%m/%d", "%d.%m.%Y")

@@ -255,7 +255,8 @@ class FactEncoder:
             )
             if self._strict:
                 raise RecordProblem("mixed-units", what, "Use one unit for a relation.")
-            self._note("mixed-units", what, "Kept as it is.")
+            advice = "Its numbers are kept without a unit. Write all in one, or give each unit a relation of its own."
+            self._note("mixed-units", what, advice)
         units.add(unit)
 
     def _begin_chunk(self) -> None:
