@@ -11,7 +11,7 @@ graph would be another one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -150,21 +150,18 @@ def without_facts(graph: KnowledgeGraph, facts: Sequence[Fact]) -> KnowledgeGrap
     return _remade(graph, graph.vocabulary, splits, graph.entities)
 
 
-def without_entity(graph: KnowledgeGraph, entity: int) -> tuple[KnowledgeGraph, int]:
-    """The graph without an entity and all facts that name it, and how many these are."""
-    splits = {
-        name: one.where(~names_any(one, graph.vocabulary, np.array([entity]))) for name, one in graph.splits.items()
-    }
-    lost = len(graph) - sum(len(one) for one in splits.values())
-    made = _remade(graph, graph.vocabulary, splits, graph.entities)
-    return without_names(made, np.array([entity], dtype=np.int64)), lost
+def without_entity(graph: KnowledgeGraph, entity: int) -> KnowledgeGraph:
+    """The graph without an entity and all facts that name it."""
+    gone = np.array([entity], dtype=np.int64)
+    splits = {name: one.where(~names_any(one, graph.vocabulary, gone)) for name, one in graph.splits.items()}
+    return without_names(_remade(graph, graph.vocabulary, splits, graph.entities), gone)
 
 
 def without_names(graph: KnowledgeGraph, entities: Ids) -> KnowledgeGraph:
     """The graph without these entities, which none of its facts names."""
     kept = np.ones(graph.vocabulary.entity_count, dtype=np.bool_)
     kept[entities] = False
-    return _renamed(graph, graph.splits, np.maximum(np.cumsum(kept) - 1, 0), kept)
+    return _renamed(graph, np.maximum(np.cumsum(kept) - 1, 0), kept)
 
 
 def merged(graph: KnowledgeGraph, one: int, other: int) -> KnowledgeGraph:
@@ -176,7 +173,7 @@ def merged(graph: KnowledgeGraph, one: int, other: int) -> KnowledgeGraph:
     kept = np.arange(graph.vocabulary.entity_count) != one
     ids = np.cumsum(kept) - 1
     ids[one] = ids[other]
-    made = _renamed(graph, graph.splits, ids, kept)
+    made = _renamed(graph, ids, kept)
     splits = {name: table.where(~repeats(fact_hashes(table, made.vocabulary))) for name, table in made.splits.items()}
     return _remade(graph, made.vocabulary, splits, made.entities)
 
@@ -234,7 +231,7 @@ def _values(relation: Relation) -> str:
     return f"numbers in {relation.unit}" if relation.unit else "numbers without a unit"
 
 
-def _renamed(graph: KnowledgeGraph, splits: Mapping[str, FactTable], ids: Ids, kept: Flags) -> KnowledgeGraph:
+def _renamed(graph: KnowledgeGraph, ids: Ids, kept: Flags) -> KnowledgeGraph:
     """With new ids (entities,), and without the entities that are not `kept`."""
     vocabulary = Vocabulary(
         tuple(name for name, keep in zip(graph.vocabulary.entities, kept.tolist(), strict=True) if keep),
@@ -243,7 +240,7 @@ def _renamed(graph: KnowledgeGraph, splits: Mapping[str, FactTable], ids: Ids, k
     relations = np.arange(vocabulary.relation_count, dtype=np.int32)
     tables = {
         name: one.renumbered(ids.astype(np.int32), relations, vocabulary.relation_is_number)
-        for name, one in splits.items()
+        for name, one in graph.splits.items()
     }
     entities = tuple(one for one, keep in zip(graph.entities, kept.tolist(), strict=True) if keep)
     return _remade(graph, vocabulary, tables, entities)

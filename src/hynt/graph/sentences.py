@@ -6,6 +6,7 @@ Japan · life expectancy · 88.2 years (point in time 2024; sex female)
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
@@ -18,6 +19,7 @@ BLANK = "?"
 """What stands where the answer goes."""
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_POWER = re.compile(r"(?<=[^\W\d_])[2-6](?![^\W_])")
 _COUNTED = {"year": "years", "degree": "degrees", "byte": "bytes", "day": "days", "month": "months"}
 _SIGNS = {"percent": "%", "per mille": "‰"}
 _CLOSE_TO_A_YEAR = 1e-9
@@ -190,11 +192,4 @@ def _trimmed(text: str) -> str:
 
 def _raised(unit: str) -> str:
     """m2 as m², m/s2 as m/s²: powers as people write them."""
-    shown = []
-    for index, character in enumerate(unit):
-        after_letter = index > 0 and unit[index - 1].isalpha()
-        ends = index + 1 == len(unit) or not unit[index + 1].isalnum()
-        shown.append(
-            character.translate(_SUPERSCRIPTS) if character in "23456" and after_letter and ends else character
-        )
-    return "".join(shown)
+    return _POWER.sub(lambda found: found[0].translate(_SUPERSCRIPTS), unit)

@@ -58,7 +58,7 @@ class GraphChange:
         for one, other in self.merged:
             graph = merged(graph, _known(graph, one), _known(graph, other))
         for name in self.without_entities:
-            graph, _ = without_entity(graph, _known(graph, name))
+            graph = without_entity(graph, _known(graph, name))
         if self.removed:
             graph = without_facts(graph, self.removed)
         return with_facts(graph, self.added, self.labels) if self.added else graph

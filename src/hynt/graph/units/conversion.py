@@ -106,13 +106,6 @@ def to_si(value: float, unit: str | Unit) -> tuple[float, str]:
     return _finite(found.conversion, value, found.symbol, found.si_unit), found.si_unit
 
 
-def from_si(value: float, unit: str | Unit) -> float:
-    """The number of a reference unit's value in another unit: the inverse of `to_si`."""
-    found = _known(unit)
-    back = _linear(1 / found.factor, -found.offset / found.factor)
-    return _finite(back, value, found.si_unit, found.symbol)
-
-
 def convert(value: float, unit: str | Unit, target: str | Unit) -> float:
     """The number in another unit of the same dimension. Between seconds and years, a year counts 365.25 days."""
     conversion, symbol, wanted = _between(unit, target)
@@ -151,11 +144,6 @@ def between_ratios(unit: str, target: str) -> Conversion:
     if plain[0] != plain[1]:
         _between(unit, target)  # says what is wrong
     return _linear(of_source.factor / of_wanted.factor * Fraction(1, 100) ** percents, Fraction(0))
-
-
-def known_units() -> list[Unit]:
-    """Every unit of the table, in its order."""
-    return [_find(symbol)[0] for symbol in _table().rows]
 
 
 _RULES = "The page 'Units and dates' of the documentation says how to write units."
