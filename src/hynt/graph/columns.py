@@ -171,35 +171,22 @@ class Names:
 
     def with_units(self, table: FactTable) -> pa.RecordBatch:
         """A batch of `FULL_SCHEMA` with the facts of a table."""
-        columns = self.to_columns(table)
+        return self.to_columns(table, FULL_SCHEMA)
 
-        def unit_of(relation: NDArray[np.int32]) -> pa.Array:
-            return self.units.take(pa.array(relation, mask=~self.is_number[relation]))
-
-        name, entity, number, literal = columns["qualifiers"].values.flatten()
-        pairs = pa.StructArray.from_arrays(
-            [name, entity, number, literal, unit_of(table.qualifier_relation)],
-            fields=list(FULL_SCHEMA.field("qualifiers").type.value_type),
-        )
-        qualifiers = pa.ListArray.from_arrays(columns["qualifiers"].offsets, pairs)
-        tail = [columns[column] for column in ("tail_entity", "tail_number", "tail_literal")]
-        parts = [columns["head"], columns["relation"], *tail, unit_of(table.relation), qualifiers]
-        return pa.record_batch(parts, schema=FULL_SCHEMA)
-
-    def to_columns(self, table: FactTable) -> pa.RecordBatch:
-        """A batch of `FACT_SCHEMA` with the facts of a table."""
-        tail = self._values(table.relation, table.tail_entity, table.tail_number, table.tail_literal)
+    def to_columns(self, table: FactTable, schema: pa.Schema = FACT_SCHEMA) -> pa.RecordBatch:
+        """A batch of `FACT_SCHEMA`, or of the full one, with the facts of a table."""
+        pair = schema.field("qualifiers").type.value_type
+        width = pair.num_fields - 1
+        tail = self._values(table.relation, table.tail_entity, table.tail_number, table.tail_literal)[:width]
         values = self._values(
             table.qualifier_relation, table.qualifier_entity, table.qualifier_number, table.qualifier_literal
-        )
+        )[:width]
+        pairs = [self.relations.take(pa.array(table.qualifier_relation)), *values]
         qualifiers = pa.ListArray.from_arrays(
-            pa.array(table.offsets.astype(np.int32)),
-            pa.StructArray.from_arrays(
-                [self.relations.take(pa.array(table.qualifier_relation)), *values], fields=list(_QUALIFIER)
-            ),
+            pa.array(table.offsets.astype(np.int32)), pa.StructArray.from_arrays(pairs, fields=list(pair))
         )
         head, relation = self.entities.take(pa.array(table.head)), self.relations.take(pa.array(table.relation))
-        return pa.record_batch([head, relation, *tail, qualifiers], schema=FACT_SCHEMA)
+        return pa.record_batch([head, relation, *tail, qualifiers], schema=schema)
 
     def _values(
         self,
@@ -207,9 +194,12 @@ class Names:
         entity: NDArray[np.int32],
         number: NDArray[np.float64],
         literal: pa.StringArray,
-    ) -> tuple[pa.Array, pa.Array, pa.Array]:
+    ) -> tuple[pa.Array, ...]:
+        """Entities, numbers, their literals and their units."""
         is_number = self.is_number[relation]
-        return self.entities.take(pa.array(entity, mask=is_number)), pa.array(number, mask=~is_number), literal
+        entities = self.entities.take(pa.array(entity, mask=is_number))
+        units = self.units.take(pa.array(relation, mask=~is_number))
+        return entities, pa.array(number, mask=~is_number), literal, units
 
     def from_columns(self, columns: pa.Table, where: str) -> FactTable:
         """The facts of a table of `FACT_SCHEMA`; anything the vocabulary does not explain is an error.
@@ -282,22 +272,17 @@ def _damaged(where: str, what: str) -> DataError:
     return DataError(f"{what}.", where=where, advice="The file was made or changed by hand; import the graph again.")
 
 
-_FACTS = pa.schema(
+_ID_PAIR = pa.struct(
+    [("relation", pa.int32()), ("entity", pa.int32()), ("number", pa.float64()), ("literal", pa.string())]
+)
+_IDS = pa.schema(
     [
         ("head", pa.int32()),
         ("relation", pa.int32()),
         ("tail_entity", pa.int32()),
         ("tail_number", pa.float64()),
         ("tail_literal", pa.string()),
-        ("end", pa.int64()),
-    ]
-)
-_QUALIFIERS = pa.schema(
-    [
-        ("qualifier_relation", pa.int32()),
-        ("qualifier_entity", pa.int32()),
-        ("qualifier_number", pa.float64()),
-        ("qualifier_literal", pa.string()),
+        ("qualifiers", pa.large_list(_ID_PAIR)),
     ]
 )
 
@@ -338,38 +323,27 @@ class ChunkStore:
 
 
 class _Spill:
-    """Two Arrow files side by side, facts and qualifiers, one batch per table."""
+    """An Arrow file of facts as ids, one batch per table."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="hynt-import-")
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        self._paths = [Path(self._folder.name) / name for name in ("facts.arrow", "qualifiers.arrow")]
-        self._writers = [
-            pa.ipc.new_file(path, schema, options=options)
-            for path, schema in zip(self._paths, (_FACTS, _QUALIFIERS), strict=True)
-        ]
+        self._path = Path(self._folder.name) / "facts.arrow"
+        self._writer = pa.ipc.new_file(self._path, _IDS, options=pa.ipc.IpcWriteOptions(compression="lz4"))
         self._open = True
 
     def append(self, table: FactTable) -> None:
-        facts = [
-            table.head,
-            table.relation,
-            table.tail_entity,
-            table.tail_number,
-            table.tail_literal,
-            table.offsets[1:],
-        ]
-        qualifiers = [table.qualifier_relation, table.qualifier_entity, table.qualifier_number, table.qualifier_literal]
-        for writer, schema, columns in zip(self._writers, (_FACTS, _QUALIFIERS), (facts, qualifiers), strict=True):
-            arrays = [pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
-            writer.write_batch(pa.record_batch(arrays, schema=schema))
+        triplets = (table.head, table.relation, table.tail_entity, table.tail_number, table.tail_literal)
+        pairs = (table.qualifier_relation, table.qualifier_entity, table.qualifier_number, table.qualifier_literal)
+        held = pa.StructArray.from_arrays([pa.array(column) for column in pairs], fields=list(_ID_PAIR))
+        lists = pa.LargeListArray.from_arrays(pa.array(table.offsets), held)
+        self._writer.write_batch(pa.record_batch([*map(pa.array, triplets), lists], schema=_IDS))
 
     def read(self) -> Iterator[FactTable]:
         self._close()
-        with pa.OSFile(str(self._paths[0])) as facts_file, pa.OSFile(str(self._paths[1])) as qualifiers_file:
-            facts, qualifiers = pa.ipc.open_file(facts_file), pa.ipc.open_file(qualifiers_file)
-            for index in range(facts.num_record_batches):
-                yield _table(facts.get_batch(index), qualifiers.get_batch(index))
+        with pa.OSFile(str(self._path)) as file:
+            batches = pa.ipc.open_file(file)
+            for index in range(batches.num_record_batches):
+                yield _table(batches.get_batch(index))
 
     def remove(self) -> None:
         self._close()
@@ -377,23 +351,14 @@ class _Spill:
 
     def _close(self) -> None:
         if self._open:
-            for writer in self._writers:
-                writer.close()
+            self._writer.close()
             self._open = False
 
 
-def _table(facts: pa.RecordBatch, qualifiers: pa.RecordBatch) -> FactTable:
-    head, relation, tail_entity, tail_number, tail_literal, ends = facts.columns
-    offsets = np.concatenate([np.zeros(1, dtype=np.int64), ends.to_numpy()])
-    return FactTable(
-        head.to_numpy(),
-        relation.to_numpy(),
-        tail_entity.to_numpy(),
-        tail_number.to_numpy(),
-        tail_literal,
-        offsets,
-        qualifiers.column(0).to_numpy(),
-        qualifiers.column(1).to_numpy(),
-        qualifiers.column(2).to_numpy(),
-        qualifiers.column(3),
-    )
+def _table(batch: pa.RecordBatch) -> FactTable:
+    *triplets, tail_literal, lists = batch.columns
+    *pairs, literal = lists.values.flatten()
+    head, relation, tail_entity, tail_number = (column.to_numpy() for column in triplets)
+    inner, entity, number = (column.to_numpy() for column in pairs)
+    triplet = (head, relation, tail_entity, tail_number, tail_literal)
+    return FactTable(*triplet, lists.offsets.to_numpy(), inner, entity, number, literal)
