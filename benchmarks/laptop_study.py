@@ -175,11 +175,13 @@ def _command_words(one: Wanted, device: str, changes: Sequence[str], out: Path) 
 
 
 def begun(out: Path, wanted: Sequence[Wanted], device: str, changes: Sequence[str]) -> ResultFile:
-    """What is there, with these rows in its plan."""
+    """What is there, with these rows in its plan: written, so that a study which ends no row says what it lacks."""
     found = read_results(out) if out.exists() else ResultFile(WHAT)
     plan = found.row(PLAN) or Row(PLAN, [], this_device(device), measured={"planned": [], "graphs": {}})
     plan.measured["planned"] = sorted({*plan.measured["planned"], *(one.key(device, changes) for one in wanted)})
-    return found.with_row(plan)
+    found = found.with_row(plan)
+    found.write(out)
+    return found
 
 
 def missing(found: ResultFile, wanted: Sequence[Wanted], device: str, changes: Sequence[str]) -> list[Wanted]:

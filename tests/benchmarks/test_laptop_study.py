@@ -31,6 +31,7 @@ def test_rows_at_once_go_on_where_they_were_stopped_and_one_that_fails_ends_no_o
     graphs = {"small": str(tmp_path / "graph"), "gone": str(tmp_path / "gone")}
     wanted, out = rows_wanted(graphs, "500", "0.005", "transea"), tmp_path / "study.json"
     assert list(study_at_once(graphs, wanted, [], out, jobs=2, limit=1.0)) == []  # no row would end in time
+    assert "not run: gone 500 0.005 cpu transea, small 500 0.005 cpu transea" in table(read_results(out))
     lines = sorted(study_at_once(graphs, wanted, [], out, jobs=2))
     assert len(lines) == 2
     assert "gone 500 0.005 cpu transea: failed: ended with" in lines[0]
