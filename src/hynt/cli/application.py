@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from hynt import __version__, _let_threads_sleep
 from hynt.cli.help import meant, offering_values, plain_help
-from hynt.cli.options import naming_options, offering_si
+from hynt.cli.options import naming_options, offering_si, with_option_groups
 from hynt.cli.output import wrapped
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.names import advice_on
@@ -79,7 +79,7 @@ class Verbs(TyperGroup):
         verb = getattr(import_module(f"hynt.cli.{_SHARED_MODULES.get(cmd_name, cmd_name)}"), cmd_name)
         if not isinstance(verb, typer.Typer):
             function, verb = verb, typer.Typer()
-            verb.command()(function)
+            verb.command()(with_option_groups(function))
         command = typer.main.get_command(verb)
         command.name = cmd_name
         # typer takes each verb for a program of its own and offers to install its shell completion: `hynt` does that.

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import (
-    AsOf,
-    LevelOption,
-    OnGraph,
-    QuestionOptions,
-    RunArgument,
-    ScoringDevice,
-    opened_run,
-    with_option_groups,
-)
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, print_table
+from hynt.cli.options import AskedRunOptions, GraphOptions, LevelOption, QuestionOptions, RunArgument
+from hynt.cli.output import Output, SavedOutput, print_table
 from hynt.names import plural
 from hynt.progress import visible
 
@@ -31,7 +22,6 @@ if TYPE_CHECKING:
     from hynt.trends.trends import Series, Trend
 
 
-@with_option_groups
 def predict(
     run: RunArgument,
     question: QuestionOptions,
@@ -41,21 +31,16 @@ def predict(
             "--top", min=1, help="How many answers to show; by default those of the first 10 that are stored or new."
         ),
     ] = None,
-    graph: OnGraph = None,
-    as_of: AsOf = None,
-    device: ScoringDevice = "auto",
-    as_json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    asked: AskedRunOptions,
+    output: SavedOutput,
 ) -> None:
     """Ask RUN for the one component of a fact that is written as ?."""
 
-    check_save(save)
-    opened = opened_run(run, device, graph, as_of)
+    opened = asked.opened(run, asked.device)
     answers = opened.predict(**question.arguments(opened.names), top=top or 10)
     result = {"run": str(run), **opened.described(), **answers.to_dict()}
-    deliver(
-        result, as_json=as_json, save=save, text=lambda console: _print_answers(console, answers, whole=top is not None)
-    )
+    output.deliver(result, lambda console: _print_answers(console, answers, whole=top is not None))
 
 
 def _print_answers(console: Console, answers: Answers, *, whole: bool) -> None:
@@ -108,7 +93,6 @@ def _print_number(console: Console, answer: NumberAnswer) -> None:
         console.print(f"  training range  {visible(reach)}")
 
 
-@with_option_groups
 def explain(
     run: RunArgument,
     question: QuestionOptions,
@@ -116,23 +100,20 @@ def explain(
         str | None, typer.Option("--answer", help="The entity or relation to explain; by default the first answer.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A .png or .svg picture.")] = None,
-    graph: OnGraph = None,
-    as_of: AsOf = None,
-    device: ScoringDevice = "auto",
-    as_json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    asked: AskedRunOptions,
+    output: SavedOutput,
 ) -> None:
     """Ask RUN as predict does, and say which qualifiers and components the answer depends on."""
     from hynt.front.publishing import check_drawing, draw
 
-    check_save(save)
     pictures = [] if out is None else [out]
     check_drawing(pictures)
-    opened = opened_run(run, device, graph, as_of)
+    opened = asked.opened(run, asked.device)
     found = opened.explain(**question.arguments(opened.names), answer=answer)
     draw(found, *pictures)
     result = {"run": str(run), **opened.described(), "out": None if out is None else str(out), **found.to_dict()}
-    deliver(result, as_json=as_json, save=save, text=lambda console: _print_explanation(console, found, out))
+    output.deliver(result, lambda console: _print_explanation(console, found, out))
 
 
 def _print_explanation(console: Console, found: Explanation, out: Path | None) -> None:
@@ -204,24 +185,23 @@ def trends(
     end: Annotated[str | None, typer.Option("--to", help="Where the axis ends; by default at the last value.")] = None,
     points: Annotated[int, typer.Option("--points", help="How many points a curve has.")] = 100,
     level: LevelOption = 0.9,
-    graph: OnGraph = None,
-    as_of: AsOf = None,
-    device: ScoringDevice = "auto",
-    as_json: JsonFlag = False,
+    *,
+    asked: AskedRunOptions,
+    output: Output,
 ) -> None:
     """Draw what RUN says about a number over time, beside what the graph knows."""
     from hynt.asking.question import pair_from_text
     from hynt.front.publishing import check_drawing, draw
 
     check_drawing(out, with_table=True)
-    opened = opened_run(run, device, graph, as_of)
+    opened = asked.opened(run, asked.device)
     pairs = [pair_from_text(text, opened.names) for text in qualifiers or ()]
     found = opened.trends(
         heads, relation, over=over, qualifiers=pairs, start=start, end=end, points=points, level=level
     )
     draw(found, *out)
     result = {"run": str(run), **opened.described(), "out": [str(path) for path in out], **found.to_dict()}
-    deliver(result, as_json=as_json, save=None, text=lambda console: _print_trend(console, found, out))
+    output.deliver(result, lambda console: _print_trend(console, found, out))
 
 
 def _print_trend(console: Console, found: Trend, out: list[Path]) -> None:
@@ -261,20 +241,18 @@ def similar(
     run: RunArgument,
     entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
     top: Annotated[int, typer.Option("--top", min=1, help="How many to show.")] = 10,
-    graph: OnGraph = None,
-    as_of: AsOf = None,
-    as_json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    asked: GraphOptions,
+    output: SavedOutput,
 ) -> None:
     """List the entities whose vectors point most nearly the same way as ENTITY's (cosine)."""
-    check_save(save)
-    opened = opened_run(run, "cpu", graph, as_of)
+    opened = asked.opened(run)
     found = [other.to_dict() for other in opened.similar(entity, top)]
     identity = opened.names.entity(entity)
     one = opened.graph.entities[identity]
     named = {"id": one.name, "name": opened.graph.entity_labels[identity], "type": one.type}
     result = {"run": str(run), "entity": named, "similar": found}
-    deliver(result, as_json=as_json, save=save, text=lambda console: _print_similar(console, result))
+    output.deliver(result, lambda console: _print_similar(console, result))
 
 
 def _print_similar(console: Console, result: dict[str, Any]) -> None:
@@ -291,12 +269,11 @@ def _print_similar(console: Console, result: dict[str, Any]) -> None:
 def embeddings(
     run: RunArgument,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
-    graph: OnGraph = None,
-    as_of: AsOf = None,
-    as_json: JsonFlag = False,
+    asked: GraphOptions,
+    output: Output,
 ) -> None:
     """Write id, name, type and vector of every entity of RUN's graph."""
-    entities, width = opened_run(run, "cpu", graph, as_of).embeddings(out).shape
+    entities, width = asked.opened(run).embeddings(out).shape
     result = {"run": str(run), "out": str(out), "entities": entities, "width": width}
     told = f"{entities:,} vectors of {width} numbers in {out}"
-    deliver(result, as_json=as_json, save=None, text=lambda console: console.print(told, soft_wrap=True))
+    output.deliver(result, lambda console: console.print(told, soft_wrap=True))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.options import AsOf, Device
-from hynt.cli.output import JsonFlag, deliver, print_table
+from hynt.cli.output import Output, print_table
 from hynt.progress import duration
 from hynt.runs import LARGEST_SEED
 
@@ -56,7 +56,8 @@ def audit(
         Path | None,
         typer.Option("--work", metavar="DIR", help="Keep the folds' models here, not in FILE.work, which is removed."),
     ] = None,
-    as_json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Rank the facts of GRAPH, or of RUN's graph, by how wrong they look to models that did not see them.
 
@@ -84,7 +85,7 @@ def audit(
     )
     rows = (len(found.found.score) if components else len(found)) + len(found.not_judged)
     result = _summary(found, out, rows, top, time.monotonic() - started)
-    deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
+    output.deliver(result, lambda console: _print(console, result))
 
 
 def _summary(found: Audit, out: Path, rows: int, top: int, seconds: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hynt.cli.options import GraphArgument, TrainingDevice
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, print_table
+from hynt.cli.output import Output, SavedOutput, note_to_person, print_table
 from hynt.errors import DataError, UsageError
 from hynt.progress import visible
 from hynt.runs import LARGEST_SEED
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def models(as_json: JsonFlag = False) -> None:
+def models(output: Output) -> None:
     """List the models: what each reads, what it is trained on, and what it can be asked."""
     from hynt.front.graphs import models_and_problems
 
@@ -25,7 +25,7 @@ def models(as_json: JsonFlag = False) -> None:
     for problem in problems.values():
         note_to_person(problem)
     result = {"models": found, "problems": problems}
-    deliver(result, as_json=as_json, save=None, text=lambda console: _print_models(console, found))
+    output.deliver(result, lambda console: _print_models(console, found))
 
 
 def _print_models(console: Console, found: dict[str, Any]) -> None:
@@ -57,7 +57,8 @@ def compare(
     by_processor: Annotated[
         bool, typer.Option("--processor-time", help="Count processor time, for a machine that is shared.")
     ] = False,
-    as_json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Train models on GRAPH for the same time, test them, and set them beside each other and beside trivial ones.
 
@@ -82,7 +83,7 @@ def compare(
         note=note_to_person,
     )
     result = found.to_dict()
-    deliver(result, as_json=as_json, save=None, text=lambda console: _print_comparison(console, result))
+    output.deliver(result, lambda console: _print_comparison(console, result))
     if found.failed:
         raise DataError(
             f"{', '.join(found.failed)} failed; the others are in the table.",
@@ -156,13 +157,12 @@ def sweep(
     ] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the sweep of this name, or join it.")] = False,
     device: TrainingDevice = "auto",
-    as_json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    output: SavedOutput,
 ) -> None:
     """Try settings of MODEL on GRAPH, judged on its validation split. The test split is never read."""
     from hynt.front.sweeping import sweep as swept
 
-    check_save(save)
     result = swept(
         graph,
         model,
@@ -183,7 +183,7 @@ def sweep(
         device=device,
         progress=True,
     ).to_dict()
-    deliver(result, as_json=as_json, save=save, text=lambda console: _print_sweep(console, result, graph))
+    output.deliver(result, lambda console: _print_sweep(console, result, graph))
 
 
 def _print_sweep(console: Console, result: dict[str, Any], graph: str) -> None:

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import (
-    AsOf,
-    LevelOption,
-    OnGraph,
-    RunArgument,
-    ScoringDevice,
-    done_in_processes,
-    opened_run,
-    with_option_groups,
-)
-from hynt.cli.output import JsonFlag, deliver, note_to_person, print_table
+from hynt.cli.options import AskedRunOptions, LevelOption, RunArgument, done_in_processes, said
+from hynt.cli.output import Output, note_to_person, print_table
 from hynt.errors import UsageError
 from hynt.files import check_parquet
 from hynt.progress import visible
@@ -66,12 +57,7 @@ class ProposalWords:
     )] = None
     # fmt: on
 
-    def given(self) -> dict[str, Any]:
-        """As `Run.propose` takes them."""
-        return {**vars(self), "relations": self.relations or (), "without": self.without or ()}
 
-
-@with_option_groups
 def complete(
     run: RunArgument,
     questions: Annotated[
@@ -94,15 +80,13 @@ def complete(
     missing: Annotated[
         bool, typer.Option("--missing", help="Propose facts for entities that lack a relation their peers have.")
     ] = False,
-    *,
-    proposals: ProposalWords,
-    graph: OnGraph = None,
-    as_of: AsOf = None,
-    device: ScoringDevice = "auto",
     processes: Annotated[
         int, typer.Option("--processes", min=1, metavar="N", help="Answer in N processes, one per GPU with cuda.")
     ] = 1,
-    as_json: JsonFlag = False,
+    *,
+    proposals: ProposalWords,
+    asked: AskedRunOptions,
+    output: Output,
 ) -> None:
     """Answer every question of QUESTIONS with RUN; or, with --missing, propose facts that its graph lacks."""
     out = _checked_out(out, questions)
@@ -110,15 +94,10 @@ def complete(
         several = processes if processes > 1 else None
         refused = {"QUESTIONS": questions, "--resume": resume, "--candidates": candidates, "--processes": several}
         _refuse(refused, "with --missing")
-        opened = opened_run(run, device, graph, as_of)
-        found = opened.propose(out=out, level=level, top=top or 1, progress=True, **proposals.given())
+        opened = asked.opened(run, asked.device)
+        found = opened.propose(out=out, level=level, top=top or 1, progress=True, **said(proposals))
         counts: dict[str, Any] = {"run": str(run), **opened.described(), "out": str(out), **found.counts()}
-        deliver(
-            counts,
-            as_json=as_json,
-            save=None,
-            text=lambda console: _tell_proposals(console, counts, found, opened.graph),
-        )
+        output.deliver(counts, lambda console: _tell_proposals(console, counts, found, opened.graph))
         return
     own = {"relations": "--relations", "per_relation": "--per-relation", "without": "--without"}
     _refuse({option: vars(proposals)[name] for name, option in own.items()}, "without --missing")
@@ -132,7 +111,7 @@ def complete(
         return
     from hynt.front.training import is_first_process
 
-    opened = opened_run(run, device, graph, as_of)
+    opened = asked.opened(run, asked.device)
     kinds: list[Any] = [kind.value for kind in candidates or ()]
     try:
         done = opened.complete(
@@ -162,7 +141,7 @@ def complete(
         "seconds": round(done.seconds, 3),
         "questions_per_second": round(done.questions_per_second, 1),
     }
-    deliver(result, as_json=as_json, save=None, text=lambda console: _tell_answers(console, result, done.was_finished))
+    output.deliver(result, lambda console: _tell_answers(console, result, done.was_finished))
 
 
 def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) -> None:

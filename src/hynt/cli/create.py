@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import with_option_groups
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver
+from hynt.cli.output import SavedOutput
 from hynt.progress import visible
 from hynt.runs import LARGEST_SEED
 
@@ -129,7 +128,6 @@ class DumpOptions:
     # fmt: on
 
 
-@with_option_groups
 def create(
     source: Annotated[str, typer.Argument(metavar="wikidata|yago|freebase", help="The kind of dump.")],
     dump: Annotated[
@@ -138,8 +136,8 @@ def create(
     out: Annotated[Path, typer.Option("--out", metavar="GRAPH", help="The folder to write the graph to.")],
     options: DumpOptions,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph at --out.")] = False,
-    as_json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    output: SavedOutput,
 ) -> None:
     """Make a graph from a dump of Wikidata, YAGO3 or Freebase.
 
@@ -147,9 +145,8 @@ def create(
     """
     from hynt.front.creating import create as created
 
-    check_save(save)
     made = created(source, dump, out, overwrite=overwrite, progress=True, **vars(options)).to_dict()
-    deliver(made, as_json=as_json, save=save, text=lambda console: print_result(made, console))
+    output.deliver(made, lambda console: print_result(made, console))
 
 
 def print_result(told: dict[str, Any], console: Console) -> None:

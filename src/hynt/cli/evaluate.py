@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hynt.cli.options import RunArgument, ScoringDevice, done_in_processes
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person, print_table
+from hynt.cli.output import SavedOutput, note_to_person, print_table
 from hynt.evaluation.tables import GROUPINGS
 from hynt.progress import visible
 
@@ -66,11 +66,10 @@ def evaluate(
     processes: Annotated[
         int, typer.Option("--processes", min=1, metavar="N", help="Ask in N processes, one per GPU with --device cuda.")
     ] = 1,
-    as_json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    output: SavedOutput,
 ) -> None:
     """Ask RUN every question of a split and print how well it answered. Readings of a split are counted in the run."""
-    check_save(save)
     if done_in_processes(processes, "the evaluation stopped.", "Say the same command again."):
         return
     from hynt.front.run import Run
@@ -94,7 +93,7 @@ def evaluate(
     )
     if is_first_process():
         result = found.to_dict()
-        deliver(result, as_json=as_json, save=save, text=lambda console: print_evaluation(console, result))
+        output.deliver(result, lambda console: print_evaluation(console, result))
 
 
 def print_evaluation(console: Console, result: Mapping[str, Any]) -> None:
@@ -123,16 +122,15 @@ def calibrate(
         str | None, typer.Option("--split", help="Measure on this split as well, such as test; the reading is counted.")
     ] = None,
     device: ScoringDevice = "auto",
-    as_json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    output: SavedOutput,
 ) -> None:
     """Fit RUN's probabilities and intervals on the validation split, once, and say how well they fit."""
     from hynt.front.run import Run
 
-    check_save(save)
     found = Run(run, device, note_to_person).calibrate(split)
     result = {"run": str(run), **found.to_dict()}
-    deliver(result, as_json=as_json, save=save, text=lambda console: _print_calibration(console, found))
+    output.deliver(result, lambda console: _print_calibration(console, found))
 
 
 def _print_calibration(console: Console, report: CalibrationReport) -> None:

@@ -39,24 +39,9 @@ LevelOption: TypeAlias = Annotated[
 ]
 
 
-OnGraph: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--graph", metavar="GRAPH", help="Ask about this graph instead, if the model reads observed facts."),
-]
-
-
 AsOf: TypeAlias = Annotated[
     int | None, typer.Option("--as-of", min=0, metavar="N", help="Take the run as it was after N updates of its graph.")
 ]
-
-
-def opened_run(run: Path, device: Device, graph: str | None, as_of: int | None) -> Run:
-    """The run, asked of its own graph, as it is or as it was, or of the one that was named."""
-    from hynt.cli.output import note_to_person
-    from hynt.front.run import Run
-
-    opened = Run(run, device, note_to_person, version=as_of)
-    return opened if graph is None else opened.on(graph)
 
 
 def done_in_processes(processes: int, lost: str, advice: str) -> bool:
@@ -70,7 +55,40 @@ def done_in_processes(processes: int, lost: str, advice: str) -> bool:
     return True
 
 
-# Options that several commands share: a frozen dataclass whose fields are the options, taken as one parameter.
+@dataclass(frozen=True)
+class GraphOptions:
+    """Which graph a run is asked about, and at which of its versions."""
+
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            "--graph", metavar="GRAPH", help="Ask about this graph instead, if the model reads observed facts."
+        ),
+    ] = None
+    as_of: AsOf = None
+
+    def opened(self, run: Path, device: Device = "cpu") -> Run:
+        """The run, asked of its own graph, as it is or as it was, or of the one that was named."""
+        from hynt.cli.output import note_to_person
+        from hynt.front.run import Run
+
+        opened = Run(run, device, note_to_person, version=self.as_of)
+        return opened if self.graph is None else opened.on(self.graph)
+
+
+@dataclass(frozen=True)
+class AskedRunOptions(GraphOptions):
+    """The same, and where it is scored."""
+
+    device: ScoringDevice = "auto"
+
+
+# A frozen dataclass whose fields are options, which a command takes as one parameter.
+
+
+def said(options: Any) -> dict[str, Any]:
+    """A group of options as arguments of the library, which has its own defaults for what was not said."""
+    return {name: value for name, value in vars(options).items() if value is not None}
 
 
 def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -11,8 +11,9 @@ import sys
 import textwrap
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -23,32 +24,44 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-JsonFlag: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")
-]
-SaveFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--save", metavar="FILE", help="Write the JSON object to this file as well.")
-]
-
 _WIDTH_OF_FILES = 160  # columns where standard output is no terminal
 
 
-def deliver(result: Mapping[str, Any], *, as_json: bool, save: Path | None, text: Callable[[Console], None]) -> None:
-    """Save the result if asked to, then print it as JSON or as text."""
-    if save is not None:
-        write_whole(save, _encoded(result, indent=2))
-    if as_json:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(_encoded(result))
-        sys.stdout.buffer.flush()
-    else:
-        text(console())
+@dataclass(frozen=True)
+class Output:
+    """For people, or for a program."""
+
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")
+    ] = False
+
+    def deliver(self, result: Mapping[str, Any], text: Callable[[Console], None]) -> None:
+        """Print the result as JSON or as text."""
+        if self.as_json:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(_encoded(result))
+            sys.stdout.buffer.flush()
+        else:
+            text(console())
 
 
-def check_save(save: Path | None) -> None:
-    """Refuse a place that cannot be written to before a long job, not after it."""
-    if save is not None:
-        check_place(save, "--save")
+@dataclass(frozen=True)
+class SavedOutput(Output):
+    """The same, and to a file as well; a place that cannot be written to is refused before a long job."""
+
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Write the JSON object to this file as well.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.save is not None:
+            check_place(self.save, "--save")
+
+    def deliver(self, result: Mapping[str, Any], text: Callable[[Console], None]) -> None:
+        """Save the result if asked to, then print it."""
+        if self.save is not None:
+            write_whole(self.save, _encoded(result, indent=2))
+        super().deliver(result, text)
 
 
 def note_to_person(text: str) -> None:

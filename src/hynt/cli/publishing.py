@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hynt.cli.options import RunArgument, ScoringDevice
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
+from hynt.cli.output import Output, SavedOutput, note_to_person
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -30,13 +30,12 @@ def report(
         bool, typer.Option("--again", help="Measure again, instead of using kept figures without reading the split.")
     ] = False,
     device: ScoringDevice = "auto",
-    as_json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    output: SavedOutput,
 ) -> None:
     """Write one self-contained page about RUN: metrics, breakdowns, calibration, coverage, surest answers, settings."""
     from hynt.front.run import Run
 
-    check_save(save)
     opened = Run(run, device, note_to_person)
     made = opened.report(out, split, entity=entity, again=again, progress=True)
     result: dict[str, Any] = {
@@ -49,7 +48,7 @@ def report(
         "reused": made.reused,
         "sections": list(made.sections),
     }
-    deliver(result, as_json=as_json, save=save, text=lambda console: _print_report(console, result))
+    output.deliver(result, lambda console: _print_report(console, result))
 
 
 def _print_report(console: Console, result: dict[str, Any]) -> None:
@@ -71,13 +70,14 @@ def export(
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE.")] = False,
-    as_json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Write the scoring model of RUN to FILE, after comparing its answers with torch's."""
     from hynt.front.run import Run
 
     result = Run(run, "cpu").export(out, format, qualifiers=qualifiers, overwrite=overwrite)
-    deliver(result, as_json=as_json, save=None, text=lambda console: _print_export(console, result))
+    output.deliver(result, lambda console: _print_export(console, result))
 
 
 def _print_export(console: Console, result: dict[str, Any]) -> None:
@@ -100,13 +100,14 @@ def push(
     ] = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier push left in DEST.")] = False,
     public: Annotated[bool, typer.Option("--public", help="Make a new repository on the hub public.")] = False,
-    as_json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Publish RUN with a model card made from it. Weights are safetensors; nothing is a pickle."""
     from hynt.front.publishing import push as give
 
     result = give(run, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, public=public)
-    deliver(result, as_json=as_json, save=None, text=lambda console: _print_pushed(console, result))
+    output.deliver(result, lambda console: _print_pushed(console, result))
 
 
 def _repository(destination: str) -> str:
@@ -131,13 +132,14 @@ def _print_pushed(console: Console, result: dict[str, Any]) -> None:
 def pull(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, or hf:owner/name on the hub.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The run folder to make.")],
-    as_json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Fetch the run at SOURCE. The hash of each file is checked first; what is not part of a run is left out."""
     from hynt.front.publishing import pulled
 
     result = pulled(source, out)
-    deliver(result, as_json=as_json, save=None, text=lambda console: _print_pulled(console, result))
+    output.deliver(result, lambda console: _print_pulled(console, result))
 
 
 def _print_pulled(console: Console, result: dict[str, Any]) -> None:

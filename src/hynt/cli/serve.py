@@ -15,7 +15,7 @@ import typer
 
 import hynt
 from hynt.cli.options import ScoringDevice
-from hynt.cli.output import JsonFlag
+from hynt.cli.output import Output
 
 
 def serve(
@@ -53,7 +53,8 @@ def serve(
         typer.Option("--accept-updates", help="Let those with the token add and remove facts; needs --token-file."),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Log only problems, not every request.")] = False,
-    as_json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Serve RUN over HTTP until Ctrl-C or SIGTERM: pages for people, JSON under /v1 for programs."""
     _start_log(quiet)
@@ -65,7 +66,7 @@ def serve(
         allowed_hosts=allowed_hosts or (),
         audit=audit,
         device=device,
-        started=lambda url: _announce(url, run, as_json),
+        started=lambda url: _announce(url, run, output.as_json),
         batching=batching,
         window=window / 1000,
         queue=queue,

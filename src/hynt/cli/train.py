@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hynt.cli.options import GraphArgument, ScoringDevice, TrainingDevice, done_in_processes
-from hynt.cli.output import JsonFlag, deliver, note_to_person
+from hynt.cli.output import Output, note_to_person
 from hynt.errors import UsageError
 from hynt.names import plural
 from hynt.progress import duration
@@ -73,7 +73,8 @@ def train(
         int,
         typer.Option("--processes", min=1, metavar="N", help="Train in N processes, one per GPU with --device cuda."),
     ] = 1,
-    as_json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Train a model on GRAPH and keep it in RUN. Ctrl-C saves; --resume continues."""
     lost = "training stopped; the last checkpoint is kept."
@@ -96,7 +97,7 @@ def train(
         from hynt.kernels.device import chosen_device
 
         found = training.estimate(graph, model, preset, **settings)
-        _print_estimate(found, chosen_device(device).type, as_json)
+        _print_estimate(found, chosen_device(device).type, output)
         return
     if out is None:
         raise UsageError("no run folder was given.", where="--out", advice="Say where to keep the run: --out RUN.")
@@ -120,7 +121,7 @@ def train(
     if training.is_first_process():
         summary = {"run": str(out), **run.described(), **run.manifest["training"]}
         splits = tuple(run.graph.splits)
-        deliver(summary, as_json=as_json, save=None, text=lambda console: _print_summary(console, summary, splits))
+        output.deliver(summary, lambda console: _print_summary(console, summary, splits))
 
 
 def _how_to_go_on(graph: str, out: Path | None, processes: int) -> str:
@@ -145,7 +146,7 @@ def _print_summary(console: Console, summary: dict[str, Any], splits: Sequence[s
     )
 
 
-def _print_estimate(found: Estimate, device: str, as_json: bool) -> None:
+def _print_estimate(found: Estimate, device: str, output: Output) -> None:
     def text(console: Console) -> None:
         console.print(f"parameters     {found.parameters:,}")
         whole = "on the GPU" if found.on_device else "for the whole process, libraries and graph included"
@@ -168,7 +169,7 @@ def _print_estimate(found: Estimate, device: str, as_json: bool) -> None:
                 "validation on top"
             )
 
-    deliver(found.to_mapping(), as_json=as_json, save=None, text=text)
+    output.deliver(found.to_mapping(), text)
 
 
 def _megabytes(count: int) -> str:
@@ -179,7 +180,8 @@ def ensemble(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="Runs that were trained on one graph.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the new run.")],
     device: ScoringDevice = "auto",
-    as_json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Make one run of several: how much each of them counts is fitted on the validation split."""
     from hynt.front.training import ensemble as joined
@@ -191,4 +193,4 @@ def ensemble(
         console.print(f"{' and '.join(summary['members'])} as one run, kept in {out}")
         console.print(f"next: hynt evaluate {out}")
 
-    deliver(summary, as_json=as_json, save=None, text=text)
+    output.deliver(summary, text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.options import RunArgument
-from hynt.cli.output import JsonFlag, deliver, print_table
+from hynt.cli.output import Output, print_table
 from hynt.errors import UsageError, located
 from hynt.files import check_new_folder
 from hynt.names import plural
@@ -60,7 +60,8 @@ def update(
     changes: Annotated[
         int | None, typer.Option("--changes", metavar="N", help="Change nothing, and list what version N changed.")
     ] = None,
-    as_json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Change the graph of RUN without training again: its answers take in what is added and forget what is removed.
 
@@ -81,19 +82,19 @@ def update(
         with located("--changes"):
             lines = opened.changes(changes)
         told = {"run": str(run), "version": changes, "changes": lines}
-        deliver(told, as_json=as_json, save=None, text=lambda console: _print_changes(console, lines))
+        output.deliver(told, lambda console: _print_changes(console, lines))
         return
     if log:
         log_lines = [asdict(one) for one in opened.versions()]
         told = {"run": str(run), "version": opened.version, "versions": log_lines}
-        deliver(told, as_json=as_json, save=None, text=lambda console: _print_log(console, log_lines))
+        output.deliver(told, lambda console: _print_log(console, log_lines))
         return
     if out is not None:
         check_new_folder(out, "--out")
         if not (facts or remove or remove_entities or merge or corrections):
             copied = {"run": str(out), "changed": False, "version": opened.save(out).version}
             text = f"Copied to {visible(str(out))}."
-            deliver(copied, as_json=as_json, save=None, text=lambda console: console.print(text))
+            output.deliver(copied, lambda console: console.print(text))
             return
     before = opened.version
     later = opened.update(
@@ -115,7 +116,7 @@ def update(
         **(asdict(listed[-1]) if listed else {"version": 0}),
         "notes": notes,
     }
-    deliver(result, as_json=as_json, save=None, text=lambda console: _print(console, result))
+    output.deliver(result, lambda console: _print(console, result))
 
 
 def _print(console: Console, result: dict[str, Any]) -> None:

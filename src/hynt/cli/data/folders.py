@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hynt.cli.options import GraphArgument
-from hynt.cli.output import JsonFlag, deliver
+from hynt.cli.output import Output
 from hynt.files import check_new_folder
 from hynt.progress import visible
 from hynt.runs import LARGEST_SEED
@@ -29,7 +29,8 @@ def split(
         float, typer.Option("--observed", metavar="SHARE", help="Of their facts, the share that is read, not asked.")
     ] = 0.7,
     seed: Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Draw other entities.")] = 0,
-    json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Hold out entities of GRAPH: DIR/training is to be trained on, DIR/asked is for `hynt evaluate RUN --asked`."""
     from hynt.front.graphs import read_graph
@@ -42,7 +43,7 @@ def split(
         for name, made in (("training", held.training), ("asked", held.asked))
     }
     result: dict[str, Any] = {"graph": graph, "out": str(out), "held_out": len(held.entities), "seed": seed, **sizes}
-    deliver(result, as_json=json, save=None, text=lambda console: _tell_split(console, result))
+    output.deliver(result, lambda console: _tell_split(console, result))
 
 
 def _tell_split(console: Console, result: dict[str, Any]) -> None:
@@ -56,7 +57,8 @@ def clean(
     folder: Annotated[
         Path, typer.Argument(metavar="[FOLDER]", help="Where to look; by default the current folder.")
     ] = Path(),
-    as_json: JsonFlag = False,
+    *,
+    output: Output,
 ) -> None:
     """Remove hidden files and folders that killed commands left half-written in FOLDER and its graphs and runs.
 
@@ -72,4 +74,4 @@ def clean(
             console.print(f"removed {name}", markup=False, highlight=False)
         console.print(f"{len(found['removed'])} left-overs removed from {folder}", markup=False, highlight=False)
 
-    deliver(found, as_json=as_json, save=None, text=text)
+    output.deliver(found, text)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hynt.cli.data.options import FormatOption, SourceOptions, SourcesArgument
-from hynt.cli.options import AsOf, GraphArgument, about, with_option_groups
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, note_to_person
+from hynt.cli.options import AsOf, GraphArgument, about
+from hynt.cli.output import SavedOutput, note_to_person
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
 from hynt.interruption import interruptible
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hynt.formats.importing import ImportOptions, ImportResult
 
 
-@with_option_groups
 def import_source(
     options: SourceOptions,
     source: SourcesArgument = None,
@@ -57,20 +56,19 @@ def import_source(
     name: Annotated[str, typer.Option("--name", help="The graph's name; the source's if not given.")] = "",
     licence: Annotated[str, typer.Option("--licence", help="The licence of the data, for the manifest.")] = "",
     source_words: Annotated[str, typer.Option("--source", help="The source in words, for the manifest.")] = "",
-    json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    output: SavedOutput,
 ) -> None:
     """Read a source and save it as a graph folder. Nothing is written unless everything went well."""
     from hynt.formats.importing import import_graph
 
-    check_save(save)
     told = {"name": name, "licence": licence, "source_words": source_words, "published": published}
     wanted = options.importing(on_error=on_error, **told)
     source = [*([folder] if folder else []), *(source or [])]
     if not source:
         raise UsageError("no source was given.", where="SOURCE", advice="Give a file or a folder.")
     if preview:
-        _preview(source, format, wanted, json, save)
+        _preview(source, format, wanted, output)
         return
     if out is None:
         raise UsageError(
@@ -79,10 +77,10 @@ def import_source(
     check_new_folder(out, "--out")
     with about(source[0]), interruptible(), ShownProgress() as progress:
         done = import_graph(source, format, out, wanted, overwrite=overwrite, progress=progress)
-    _deliver(done, out, json, save)
+    _deliver(done, out, output)
 
 
-def _deliver(done: ImportResult, out: Path, json: bool, save: Path | None) -> None:
+def _deliver(done: ImportResult, out: Path, output: SavedOutput) -> None:
     manifest = done.manifest
     result: dict[str, Any] = {
         "graph": str(out),
@@ -93,7 +91,7 @@ def _deliver(done: ImportResult, out: Path, json: bool, save: Path | None) -> No
         **problems_of(done.report),
     }
     tell_hints(result)
-    deliver(result, as_json=json, save=save, text=lambda screen: _tell(result, done, screen))
+    output.deliver(result, lambda screen: _tell(result, done, screen))
 
 
 def _tell(result: dict[str, Any], done: ImportResult, out: Console) -> None:
@@ -108,7 +106,7 @@ def _tell(result: dict[str, Any], done: ImportResult, out: Console) -> None:
     tell_beside(result["beside"], out)
 
 
-def _preview(source: list[Path], format: str, wanted: ImportOptions, json: bool, save: Path | None) -> None:
+def _preview(source: list[Path], format: str, wanted: ImportOptions, output: SavedOutput) -> None:
     from hynt.formats.importing import preview_source
 
     with about(source[0]), interruptible(), ShownProgress() as progress:
@@ -120,7 +118,7 @@ def _preview(source: list[Path], format: str, wanted: ImportOptions, json: bool,
         "outcome": outcome,
     }
     tell_hints(result)
-    deliver(result, as_json=json, save=save, text=lambda out: _tell_preview(result, report, out))
+    output.deliver(result, lambda out: _tell_preview(result, report, out))
     if report.rejected and wanted.on_error == "stop":
         raise typer.Exit(1)
 
@@ -148,8 +146,8 @@ def merge(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a graph that is already there.")] = False,
     name: Annotated[str, typer.Option("--name", help="The graph's name; the first one's if not given.")] = "",
-    json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    output: SavedOutput,
 ) -> None:
     """Put the facts of several graphs into one. The first keeps its splits; the facts of the others join train, without
     those that valid or test asks for."""
@@ -158,7 +156,6 @@ def merge(
     from hynt.graph.knowledge_graph import read_manifest
     from hynt.graph.storage import graph_folder
 
-    check_save(save)
     check_new_folder(out, "--out")
     folders = [graph_folder(graph) for graph in graphs]
     wanted = import_options(
@@ -166,24 +163,18 @@ def merge(
     )
     with interruptible(), ShownProgress() as progress:
         done = import_graph(folders, "parquet", out, wanted, overwrite=overwrite, progress=progress)
-    _deliver(done, out, json, save)
+    _deliver(done, out, output)
 
 
 # `hynt data check`: read a source whole, change nothing, and say what is wrong with it.
 
 
-@with_option_groups
 def check(
-    options: SourceOptions,
-    source: SourcesArgument = None,
-    format: FormatOption = "",
-    json: JsonFlag = False,
-    save: SaveFile = None,
+    options: SourceOptions, source: SourcesArgument = None, format: FormatOption = "", *, output: SavedOutput
 ) -> None:
     """Read a whole source and change nothing. Exits with 1 if records cannot be kept, and shows the first 20."""
     from hynt.formats.importing import check_source
 
-    check_save(save)
     if not source:
         raise UsageError("no source was given.", where="SOURCE", advice="Give a file or a folder.")
     with about(source[0]), interruptible(), ShownProgress() as progress:
@@ -197,7 +188,7 @@ def check(
         "outcome": outcome or None,
     }
     tell_hints(result)
-    deliver(result, as_json=json, save=save, text=lambda out: _tell_check(result, report, out))
+    output.deliver(result, lambda out: _tell_check(result, report, out))
     if report.rejected:
         raise typer.Exit(1)
 
@@ -357,13 +348,12 @@ def export(
         str, typer.Option("--format", "-f", metavar="F", help="The format to write, if the name of PATH does not say.")
     ] = "",
     as_of: AsOf = None,
-    json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    output: SavedOutput,
 ) -> None:
     """Write a graph in another format."""
     from hynt.front.graphs import export_graph, read_graph
 
-    check_save(save)
     loaded = read_graph(graph, as_of)
     files = [str(path) for path in export_graph(loaded, out, format)]
     result: dict[str, Any] = {
@@ -373,9 +363,5 @@ def export(
         "files": files,
         "facts": {split: len(table) for split, table in loaded.splits.items()},
     }
-    deliver(
-        result,
-        as_json=json,
-        save=save,
-        text=lambda screen: screen.print(f"{len(loaded):,} facts written to {visible(str(out))}", soft_wrap=True),
-    )
+    told = f"{len(loaded):,} facts written to {visible(str(out))}"
+    output.deliver(result, lambda screen: screen.print(told, soft_wrap=True))

@@ -11,7 +11,7 @@ import typer
 
 from hynt.cli.data.importing import tell_missing
 from hynt.cli.options import AsOf, GraphArgument
-from hynt.cli.output import JsonFlag, SaveFile, check_save, deliver, print_table
+from hynt.cli.output import SavedOutput, print_table
 from hynt.errors import UsageError, located
 from hynt.names import nearest, plural
 from hynt.progress import visible
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
 
-def list_known(json: JsonFlag = False, save: SaveFile = None) -> None:
+def list_known(output: SavedOutput) -> None:
     """List the built-in graphs, the formats, and the published graphs that are known by name."""
     from hynt.front.graphs import list_formats, list_graphs, list_published
 
-    check_save(save)
     result = {"graphs": list_graphs(), "formats": list_formats(), "published": list_published()}
-    deliver(result, as_json=json, save=save, text=lambda out: _tell_known(result, out))
+    output.deliver(result, lambda out: _tell_known(result, out))
 
 
 def _tell_known(result: dict[str, Any], out: Console) -> None:
@@ -56,14 +55,13 @@ def stats(
     outliers: Annotated[bool, typer.Option("--outliers", help="Show the numbers that are probably wrong.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many of those.")] = 20,
     as_of: AsOf = None,
-    json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    output: SavedOutput,
 ) -> None:
     """Count what a graph holds: entities, relations, facts, qualifiers, and the numbers of each relation."""
     from hynt.front.graphs import read_graph
     from hynt.graph.statistics import graph_statistics
 
-    check_save(save)
     loaded = read_graph(graph, as_of)
     result: dict[str, Any] = {
         "graph": graph,
@@ -72,7 +70,7 @@ def stats(
         **graph_statistics(loaded).to_mapping(loaded),
         "outliers": _outliers(loaded, limit) if outliers else None,
     }
-    deliver(result, as_json=json, save=save, text=lambda out: _tell_counts(result, out))
+    output.deliver(result, lambda out: _tell_counts(result, out))
 
 
 def _outliers(graph: KnowledgeGraph, limit: int) -> dict[str, Any]:
@@ -193,8 +191,8 @@ def show(
         typer.Option("--out", "--picture", "-o", metavar="FILE", help="Draw its neighbourhood: .png, .svg or .pdf."),
     ] = None,
     as_of: AsOf = None,
-    json: JsonFlag = False,
-    save: SaveFile = None,
+    *,
+    output: SavedOutput,
 ) -> None:
     """Show the facts of an entity, with names, units and dates, or what a relation means and how it is used."""
     from hynt.front.graphs import read_graph
@@ -202,7 +200,6 @@ def show(
     from hynt.graph.entity_facts import facts_of
     from hynt.graph.lookup import POSITIONS
 
-    check_save(save)
     check_drawing(pictures := [] if picture is None else [picture], of_facts=True, argument="--out")
     loaded = read_graph(graph, as_of)
     positions = tuple(one for one in POSITIONS if position is None or one == position)
@@ -213,7 +210,7 @@ def show(
             )
             raise UsageError(told, where="NAME", advice="Leave the option out, or name an entity.")
         about = _relation(loaded, name)
-        deliver({"graph": graph, **about}, as_json=json, save=save, text=lambda out: _tell_relation(about, out))
+        output.deliver({"graph": graph, **about}, lambda out: _tell_relation(about, out))
         return
     with located("NAME"):
         try:
@@ -235,7 +232,7 @@ def show(
         "picture": str(picture) if picture else None,
     }
     draw(found, *pictures)
-    deliver(result, as_json=json, save=save, text=lambda out: _tell(result, out))
+    output.deliver(result, lambda out: _tell(result, out))
 
 
 def _relation(graph: KnowledgeGraph, name: str) -> dict[str, Any]:
