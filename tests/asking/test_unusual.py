@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from hynt import number
-from hynt.asking.answers import Answers, MissingQualifier
-from hynt.asking.present import _told_missing
+from hynt.asking.answers import Answers, MissingQualifier, RankedAnswer
+from hynt.asking.present import _alike, _told_missing
 from hynt.formats.from_python import graph_from_facts
 from hynt.front.run import load
 from hynt.graph.fact_table import RELATION, TAIL
@@ -188,3 +188,14 @@ def test_few_facts_have_no_habit():
     facts = [("a", "size", number(index), [("when", number(2000, "date"))]) for index in range(19)]
     graph = graph_from_facts({"train": facts})
     assert not len(UsualQualifiers.of([graph.split("train")], graph.vocabulary).key)
+
+
+def test_ties_among_what_is_hardly_possible_are_not_told():
+    def ranked(*scored):
+        return tuple(
+            RankedAnswer(at, name, name, probability, score, (), new=False)
+            for at, (name, probability, score) in enumerate(scored, start=1)
+        )
+
+    assert _alike(ranked(("France", 0.7, 3.0), ("lamp", 1e-5, -9.0), ("plastic", 1e-5, -9.0))) == ""
+    assert _alike(ranked(("France", 0.4, 3.0), ("Japan", 0.4, 3.0), ("lamp", 1e-5, -9.0))) == "France and Japan"

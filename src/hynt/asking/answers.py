@@ -31,7 +31,7 @@ def format_probability(probability: float) -> str:
 
 NEW_FROM = 0.5
 """The probability from which on an answer that the graph does not hold is called new; below it is a guess."""
-_HARDLY = 0.001
+HARDLY = 0.001
 """Guesses below this are not named in a short view."""
 
 
@@ -340,8 +340,8 @@ def told_of_guesses(answers: Answers, shown: int = 0) -> str:
     if not left:
         return ""
     guesses = plural(len(left), "guess", "guesses")
-    if left[0].probability < _HARDLY:
-        return f"{guesses} below probability {_HARDLY:g}{in_view(answers)}"
+    if left[0].probability < HARDLY:
+        return f"{guesses} below probability {HARDLY:g}{in_view(answers)}"
     first = f"the first of them {left[0].name} ({left[0].probability:.3f})"
     return f"{guesses} below probability {NEW_FROM:g}{in_view(answers)}: {first}"
 

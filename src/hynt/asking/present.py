@@ -18,6 +18,7 @@ import numpy as np
 
 from hynt.asking.answering import QuestionBatch
 from hynt.asking.answers import (
+    HARDLY,
     NEW_FROM,
     Answer,
     Answers,
@@ -233,8 +234,9 @@ def _told_missing(missing: Sequence[MissingQualifier], subject: str = "this rela
 
 
 def _alike(answers: tuple[Answer, ...]) -> str:
-    """The first that have the same score, up to the rounding of sums, in words; "" where each has its own."""
-    ranked = [one for one in answers if isinstance(one, RankedAnswer)]
+    """The first that have the same score, up to the rounding of sums, in words; "" where each has its own, or where
+    those that share one are hardly possible: their order matters to nobody."""
+    ranked = [one for one in answers if isinstance(one, RankedAnswer) and one.probability >= HARDLY]
     for at, one in enumerate(ranked):
         same = [other for other in ranked[at:] if math.isclose(one.score, other.score, rel_tol=1e-6, abs_tol=1e-7)]
         if len(same) > 1:
