@@ -45,8 +45,9 @@ class Links(NamedTuple):
     def of(cls, row: Tensor, rows: int) -> Links:
         """From the row of each item, (items,) integers of at most `rows`."""
         row = row.to(torch.int32)
-        ordered, order = torch.sort(row, stable=True)
-        bounds = torch.arange(rows + 2, dtype=torch.int32, device=row.device)
+        kind = torch.int16 if rows < 2**15 - 1 else torch.int32  # a GPU sorts in time that grows with the bits
+        ordered, order = torch.sort(row.to(kind), stable=True)
+        bounds = torch.arange(rows + 2, dtype=kind, device=row.device)
         offsets = torch.searchsorted(ordered, bounds, out_int32=True)
         pieces = pieces_of(offsets, rows, len(row)) if row.is_cuda else None
         return cls(rows, row, order.to(torch.int32), offsets, pieces)

@@ -72,8 +72,9 @@ class NeighbourLists(NamedTuple):
     def seen(self, observed: Tensor) -> ObservedNeighbours:
         """With only the facts that `observed` (facts,) bool marks."""
         counted = observed[self.value_fact].long()
-        running = torch.stack([self.value * counted, counted], 1).cumsum(0)
-        return ObservedNeighbours(self, functional.pad(running, (0, 0, 1, 0)), observed[self.neighbour_fact])
+        # One after the other: a GPU adds up the columns of a table by one thread each, and a list by all of them.
+        running = [functional.pad(one.cumsum(0), (1, 0)) for one in (self.value * counted, counted)]
+        return ObservedNeighbours(self, torch.stack(running, 1), observed[self.neighbour_fact])
 
 
 class ObservedNeighbours(NamedTuple):

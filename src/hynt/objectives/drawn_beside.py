@@ -194,7 +194,9 @@ class DrawnBeside:
         parts = []
         for rows, chance, (seen, asked) in zip(self._kinds, self._chances, self._sizes, strict=True):
             place = torch.argsort(chance, stable=True)
-            parts.append([rows[one.sort().values] for one in (place[:seen], place[seen : seen + asked])])
+            # A GPU sorts numbers of 32 bits in half the time of those of 64.
+            chosen = place[: seen + asked].to(torch.int32).split([seen, asked])
+            parts.append([rows.index_select(0, one.sort().values) for one in chosen])
         (first, first_asked), (second, second_asked) = parts
         return self._stream.step((first, second), torch.cat([first_asked, second_asked]), self._room, self._read)
 
