@@ -40,10 +40,7 @@ EXACT, EXACT_BACK = NetShape(64, 32, 4, 1), NetShape(16, 16, 4, 1)
 
 
 SLOTS = 16
-"""Messages or slots that a program looks at together where it only gathers, or goes back through norms."""
-
-TILES = 8
-"""How many times so many messages a program goes back through."""
+"""Messages or slots that a program looks at together where it only gathers."""
 
 FEW = 4
 """Other slots that are read one after the other; beyond, so many are read at once."""
@@ -162,16 +159,20 @@ def _net(  # type: ignore[no-untyped-def]
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _net_back(  # type: ignore[no-untyped-def]
-    outer, normed_all, weight_in, bias_in, weight_out, keys, hidden_out, of_hidden_out, messages, limit, grown,
+    outer, normed_all, inner_scale, summed, scale, message_role, weight_in, bias_in, weight_out, first_keys,
+    second_keys, hidden_out, of_hidden_out, of_sum, of_roles, messages, limit, grown,
     width: tl.constexpr, tile: tl.constexpr, block: tl.constexpr, drops: tl.constexpr,
 ):
-    """The net's hidden units again, and their gradients."""
+    """The net's hidden units again, and their gradients; then back through both norms, and this program's part of the
+    sums over the messages of each role.
+    """
     row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
     there = row < messages
     at = row.to(tl.int64)[:, None] * width + column[None, :]
     kind = outer.dtype.element_ty
     normed = tl.load(normed_all + at, there[:, None], 0.0)
     g = tl.load(outer + at, there[:, None], 0.0)
+    of_normed = tl.zeros([tile, width], tl.float32)
     for start in range(0, width, block):
         unit = start + tl.arange(0, block)
         into = tl.load(weight_in + unit[None, :] * width + column[:, None])  # (width, block)
@@ -180,48 +181,27 @@ def _net_back(  # type: ignore[no-untyped-def]
         slope = below + hidden * 0.3989422804014327 * power
         hidden = hidden * below
         if drops:
-            kept = is_kept_pair(row, start, keys, limit, width, block)
+            kept = is_kept_pair(row, start, second_keys, limit, width, block)
             hidden = tl.where(kept, hidden * grown, 0.0)
             slope = tl.where(kept, slope * grown, 0.0)
         here = row.to(tl.int64)[:, None] * width + unit[None, :]
         tl.store(hidden_out + here, hidden.to(kind), there[:, None])
         out_of = tl.load(weight_out + column[:, None] * width + unit[None, :])  # (width, block)
-        of_hidden = tl.dot(g, out_of, input_precision="ieee") * slope  # 0 in rows that are not there, as g is
-        tl.store(of_hidden_out + here, of_hidden.to(kind), there[:, None])
-
-
-@triton.jit  # type: ignore[untyped-decorator]
-def _norms_back(  # type: ignore[no-untyped-def]
-    outer, of_normed, normed_all, inner_scale, summed, scale, message_role, keys, of_sum, of_roles,
-    messages, limit, grown,
-    width: tl.constexpr, tile: tl.constexpr, tiles: tl.constexpr, drops: tl.constexpr,
-):
-    """Back through both norms, and this program's part of the sums over the messages of each role."""
-    column = tl.arange(0, width)
-    # Added up across the tile only at the end: before, every thread adds for itself.
-    head, tail = tl.zeros([tile, width], tl.float32), tl.zeros([tile, width], tl.float32)
-    qualifier = tl.zeros([tile, width], tl.float32)
-    for number in range(tiles):
-        row = (tl.program_id(0) * tiles + number) * tile + tl.arange(0, tile)
-        there = row < messages
-        at = row.to(tl.int64)[:, None] * width + column[None, :]
-        g = tl.load(outer + at, there[:, None], 0.0).to(tl.float32)
-        inner = tl.load(of_normed + at, there[:, None], 0.0).to(tl.float32)
-        normed = tl.load(normed_all + at, there[:, None], 0.0).to(tl.float32)
-        g += _normed_back(inner, normed, tl.load(inner_scale + row, there, 0.0), width)
-        if drops:
-            g = tl.where(is_kept_pair(row, 0, keys, limit, width, width), g * grown, 0.0)
-        role = tl.load(message_role + row, there, 0)[:, None]
-        head += tl.where(role == 0, g, 0.0)
-        tail += tl.where(role == 1, g, 0.0)
-        qualifier += tl.where(role == 2, g, 0.0)
-        x = tl.load(summed + at, there[:, None], 0.0).to(tl.float32)
-        of_x = _normed_back(g, x, tl.load(scale + row, there, 0.0), width)
-        tl.store(of_sum + at, of_x.to(of_sum.dtype.element_ty), there[:, None])
+        # 0 in rows that are not there, as g is.
+        of_hidden = (tl.dot(g, out_of, input_precision="ieee") * slope).to(kind)
+        tl.store(of_hidden_out + here, of_hidden, there[:, None])
+        of_normed = tl.dot(of_hidden, tl.trans(into), of_normed, input_precision="ieee")
+    inverse = tl.load(inner_scale + row, there, 0.0)
+    of_f = g.to(tl.float32) + _normed_back(of_normed, normed.to(tl.float32), inverse, width)
+    if drops:
+        of_f = tl.where(is_kept_pair(row, 0, first_keys, limit, width, width), of_f * grown, 0.0)
+    role = tl.load(message_role + row, there, 0)
     part = of_roles + tl.program_id(0) * (3 * width) + column
-    tl.store(part, tl.sum(head, 0))
-    tl.store(part + width, tl.sum(tail, 0))
-    tl.store(part + 2 * width, tl.sum(qualifier, 0))
+    for one in tl.static_range(3):
+        tl.store(part + one * width, tl.sum(tl.where((role == one)[:, None], of_f, 0.0), 0))
+    x = tl.load(summed + at, there[:, None], 0.0).to(tl.float32)
+    of_x = _normed_back(of_f, x, tl.load(scale + row, there, 0.0), width)
+    tl.store(of_sum + at, of_x.to(kind), there[:, None])
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -298,19 +278,13 @@ class KeysAndValues(torch.autograd.Function):
         outer[:first].addmm_(of_relations, to_relation)
         of_sum, hidden, of_hidden = (torch.empty_like(message) for _ in range(3))
         keys = (message, message) if both[0] is None else both
-        drops = *limit_and_growth(context.rate), d
         shape = NET_BACK if kind == torch.bfloat16 else EXACT_BACK
-        tiles = triton.cdiv(messages, shape.tile)
-        _net_back[(tiles,)](
-            outer, normed, weight_in, bias_in, weight_out, keys[1], hidden, of_hidden, messages, *drops,
-            shape.tile, min(shape.block, d), both[0] is not None, num_warps=shape.warps, num_stages=shape.stages,
-        )
-        of_normed = of_hidden @ weight_in
-        programs = triton.cdiv(messages, SLOTS * TILES)
+        programs = triton.cdiv(messages, shape.tile)
         of_roles = message.new_empty(programs, 3 * d, dtype=torch.float32)
-        _norms_back[(programs,)](
-            outer, of_normed, normed, inner_scale, summed, scale, plan.message_role, keys[0], of_sum, of_roles,
-            messages, *drops, SLOTS, TILES, both[0] is not None, num_warps=4,
+        _net_back[(programs,)](
+            outer, normed, inner_scale, summed, scale, plan.message_role, weight_in, bias_in, weight_out, *keys, hidden,
+            of_hidden, of_sum, of_roles, messages, *limit_and_growth(context.rate), d, shape.tile, min(shape.block, d),
+            both[0] is not None, num_warps=shape.warps, num_stages=shape.stages,
         )
         slots = len(plan.slot_first)
         of_pair = message.new_empty(slots, d)
