@@ -11,7 +11,7 @@ from hynt.batches.message_plan import Received, plan_observed, plan_training
 from hynt.kernels import entity_softmax, linear_maps, segment_sums
 from hynt.kernels.dropout import Dropout, kept, kept_pairs, limit_and_growth
 from hynt.kernels.entity_softmax import EntityQuestions, entity_loss, plain_entity_loss
-from hynt.kernels.linear_maps import apply_all
+from hynt.kernels.linear_maps import apply_all, stretched
 from hynt.kernels.segment_sums import look_up, scaled, sum_up, summed
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from hynt.models.layers import message_passing
@@ -214,6 +214,16 @@ def test_residual_connection_and_norm(rate):
     agree(one, other, [x, added], torch.ones(21, 16))
     (slope,) = torch.autograd.grad(AddedAndNormed.apply(x, added, keys, rate)[0], x, outer[0])
     assert torch.equal(slope, outer[0])
+
+
+def test_a_layer_norm_after_the_norm(by_kernel):
+    x, by = torch.randn(50, 16, requires_grad=True), torch.nn.LayerNorm(16)
+    for one in by.parameters():
+        torch.nn.init.normal_(one)
+    plain, inputs, outer = by(x) / 3, [x, *by.parameters()], torch.randn(50, 16)
+    agree(stretched(norm(x), by, 1 / 3), plain, inputs, outer)
+    by_kernel()
+    agree(stretched(norm(x), by, 1 / 3), plain, inputs, outer)
 
 
 @pytest.mark.parametrize(("entities", "scores"), [(70, 300), (4100, 2**20)])

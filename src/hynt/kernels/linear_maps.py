@@ -102,6 +102,18 @@ def added_and_normed(x: Tensor, added: Tensor, drop: Dropout) -> tuple[Tensor, T
     return x, functional.layer_norm(x, x.shape[-1:]).to(added.dtype)
 
 
+def stretched(normed: Tensor, by: nn.LayerNorm, scale: float = 1.0) -> Tensor:
+    """(n, d) what this layer norm makes, times `scale`, of what a norm without parameters has made, (n, d)."""
+    weight, bias = by.weight * scale, by.bias * scale
+    if kernels_serve(normed, normed.shape[1]):
+        # As a diagonal matrix: that product costs nothing, and the gradients' sums over n come from a fast kernel.
+        found: tuple[Tensor] = _Maps.apply(  # type: ignore[no-untyped-call]
+            normed, (len(normed),), torch.diag(weight).to(normed.dtype), bias.to(normed.dtype)
+        )
+        return found[0]
+    return (normed * weight + bias).to(normed.dtype)
+
+
 class _Lowered(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, kind: torch.dtype, *parameters: Tensor) -> tuple[Tensor, ...]:

@@ -36,7 +36,7 @@ from hynt.config.declarations import Count, Range, Rate, check_heads
 from hynt.kernels.device import keep_freed_memory
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.entity_softmax import LAST
-from hynt.kernels.linear_maps import apply, lowered
+from hynt.kernels.linear_maps import apply, lowered, stretched
 from hynt.kernels.segment_sums import look_up
 from hynt.models.contract import (
     EVERYWHERE,
@@ -362,14 +362,14 @@ class HyntInductive(nn.Module):
         normed = nodes.normed(kind)
         for layer, weights in zip(self.rounds, lowered(self.rounds, kind), strict=True):
             nodes, normed = functional_call(layer, weights, (nodes, normed, entities, [(step.plan, numbers)], drop))
-        questions, scale = nodes.value[entities:], 1 / math.sqrt(self.settings.dimension)
+        scale = 1 / math.sqrt(self.settings.dimension)
         return TargetOutcome(
-            (self.entity_norm(questions.index_select(0, step.entity_question)) * scale).to(kind),
-            self.entity_norm(nodes.value[:entities]).to(kind),
-            (self.relation_norm(nodes.relation[relations:]) * scale).to(kind),
-            self.relation_norm(nodes.relation[:relations]).to(kind),
+            stretched(normed.value.index_select(0, entities + step.entity_question), self.entity_norm, scale),
+            stretched(normed.value[:entities], self.entity_norm),
+            stretched(normed.relation[relations:], self.relation_norm, scale),
+            stretched(normed.relation[:relations], self.relation_norm),
             self._number_logits(
-                questions.index_select(0, step.number_question), look_up(nodes.relation, step.number_asked)
+                nodes.value.index_select(0, entities + step.number_question), look_up(nodes.relation, step.number_asked)
             ),
         )
 
