@@ -195,7 +195,7 @@ class DrawnBeside:
         for rows, chance, (seen, asked) in zip(self._kinds, self._chances, self._sizes, strict=True):
             place = torch.argsort(chance, stable=True)
             # A GPU sorts numbers of 32 bits in half the time of those of 64.
-            chosen = place[: seen + asked].to(torch.int32).split([seen, asked])
+            chosen = torch.split(place[: seen + asked].to(torch.int32), [seen, asked])
             parts.append([rows.index_select(0, one.sort().values) for one in chosen])
         (first, first_asked), (second, second_asked) = parts
         return self._stream.step((first, second), torch.cat([first_asked, second_asked]), self._room, self._read)
