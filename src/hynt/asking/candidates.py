@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from hynt.asking.columns import AskedFact, AskedFacts
 from hynt.errors import UsageError, located
-from hynt.graph.fact_table import HEAD, NUMBER_KIND, RELATION_KIND, TAIL
+from hynt.graph.fact_table import NUMBER_KIND, RELATION_KIND
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.known_answers import StoredFacts
-from hynt.graph.lookup import EntityPosition, NameLookup
+from hynt.graph.lookup import NameLookup, entity_position
 from hynt.graph.vocabulary import Ids, spread
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _listed(graph: KnowledgeGraph, asked: AskedFact, listed: Iterable[str], name
     vocabulary = graph.vocabulary
     of_relations = asked.kind == RELATION_KIND
     allowed = np.zeros(vocabulary.relation_count if of_relations else vocabulary.entity_count, dtype=np.bool_)
-    position: EntityPosition = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
+    position = entity_position(asked.position)
     for number, name in enumerate(listed, 1):
         with located(f"candidate {number}"):
             allowed[names.relation(name) if of_relations else names.entity(name, position, asked.relation)] = True

@@ -102,23 +102,18 @@ class AskedFacts:
         return cls(
             concatenate([part.table for part in parts]),
             np.concatenate([*starts, shifts[-1:]]),
-            np.concatenate([part.position for part in parts]),
-            np.concatenate([part.kind for part in parts]),
-            np.concatenate([part.relation for part in parts]),
-            np.concatenate([part.is_tried for part in parts]),
+            *map(np.concatenate, zip(*(part._of_each for part in parts), strict=True)),
         )
 
     def take(self, chosen: Ids) -> AskedFacts:
         """These questions, in this order."""
         rows = offsets_of(np.diff(self.rows)[chosen])
-        return AskedFacts(
-            self.table.take(self.rows_of(chosen)),
-            rows,
-            self.position[chosen],
-            self.kind[chosen],
-            self.relation[chosen],
-            self.is_tried[chosen],
-        )
+        return AskedFacts(self.table.take(self.rows_of(chosen)), rows, *(column[chosen] for column in self._of_each))
+
+    @property
+    def _of_each(self) -> tuple[NDArray[Any], ...]:
+        """(n,) each, what is said of a question."""
+        return self.position, self.kind, self.relation, self.is_tried
 
     def one(self, number: int, graph: KnowledgeGraph) -> AskedFact:
         """One of these questions by itself."""

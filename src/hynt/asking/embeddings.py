@@ -14,7 +14,6 @@ from hynt.asking.answers import SimilarEntity
 from hynt.batches.masked_batch import Task
 from hynt.errors import UsageError
 from hynt.files import whole_file
-from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.combination import TaskWeights
 from hynt.models.contract import StatesEntities, give_observed
 from hynt.runs.opening import LoadedRun
@@ -49,22 +48,13 @@ def write_embeddings(loaded: LoadedRun, out: Path) -> int:
     )
     with whole_file(out) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for first in range(0, len(vectors), _ROWS_AT_ONCE):
-            writer.write_batch(_batch(graph, vectors, first, schema))
+            rows = slice(first, first + _ROWS_AT_ONCE)
+            entities = graph.entities[rows]
+            texts = ([one.name for one in entities], graph.entity_labels[rows], [one.type for one in entities])
+            flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors[rows].reshape(-1)), width)
+            columns = [*(pa.array(text, pa.string()) for text in texts), flat]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
     return width
-
-
-def _batch(graph: KnowledgeGraph, vectors: NDArray[np.float32], first: int, schema: pa.Schema) -> pa.RecordBatch:
-    piece = vectors[first : first + _ROWS_AT_ONCE]
-    entities = graph.entities[first : first + _ROWS_AT_ONCE]
-    flat = pa.FixedSizeListArray.from_arrays(pa.array(piece.reshape(-1)), piece.shape[1])
-    labels = graph.entity_labels[first : first + _ROWS_AT_ONCE]
-    columns = [
-        pa.array([entity.name for entity in entities], pa.string()),
-        pa.array(labels, pa.string()),
-        pa.array([entity.type for entity in entities], pa.string()),
-        flat,
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def similar_entities(loaded: LoadedRun, entity: int, top: int) -> list[SimilarEntity]:

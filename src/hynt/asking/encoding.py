@@ -30,7 +30,7 @@ from hynt.graph.fact_table import (
     qualifier_of,
 )
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import EntityPosition, NameLookup
+from hynt.graph.lookup import NameLookup, entity_position
 from hynt.graph.sentences import BLANK
 from hynt.graph.vocabulary import Flags, Ids, offsets_of
 
@@ -162,12 +162,11 @@ class _Encoding:
             )
             self._refuse(question, problem.at(position_name(place)))
             return 0
-        role: EntityPosition = "head" if place == HEAD else "tail" if place == RELATION + 1 else "value"
         key = (written, min(place, RELATION + 2), relation)
         if key not in self.settled:
             try:
                 self._refuse_unknown("entity", written, self.names.entities_called(written))
-                self.settled[key] = self.names.entity(written, role, relation)
+                self.settled[key] = self.names.entity(written, entity_position(place), relation)
             except UsageError as problem:
                 self._refuse(question, problem.at(position_name(place)))
                 return 0

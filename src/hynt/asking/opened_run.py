@@ -110,11 +110,7 @@ class OpenedRun:
         """
         if Journal(self.path).latest() == self.version:
             return None
-        other, trained = copy(self), self.trained
-        for name in [name for name in other.__dict__ if name not in _KEPT]:
-            del other.__dict__[name]
-        other.__dict__ |= {"trained": trained, "device": self.device, "_version": None}
-        return other
+        return self._begun_anew(trained=self.trained, _version=None)
 
     def _journal(self, version: int) -> list[Version]:
         return Journal(self.path).versions()[:version]
@@ -169,10 +165,13 @@ class OpenedRun:
 
     def asked_of(self, graph: KnowledgeGraph, loaded: LoadedRun) -> Self:
         """A copy that answers from these; what was made of the graph before is left behind."""
+        return self._begun_anew(graph=graph, loaded=loaded, _elsewhere=loaded.home is not None)
+
+    def _begun_anew(self, **known: Any) -> Self:
+        """A copy that knows these, and of the run itself what holds for any graph."""
         other, device = copy(self), self.device
-        for name in [name for name in other.__dict__ if name not in _KEPT]:
-            del other.__dict__[name]
-        other.__dict__ |= {"graph": graph, "loaded": loaded, "device": device, "_elsewhere": loaded.home is not None}
+        other.__dict__ = {name: value for name, value in self.__dict__.items() if name in _KEPT}
+        other.__dict__ |= {"device": device, **known}
         return other
 
     def observing(self, facts: FactTable) -> Self:

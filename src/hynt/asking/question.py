@@ -14,9 +14,9 @@ from hynt.asking.encoding import QuestionEncoder
 from hynt.asking.written import WrittenQuestions
 from hynt.errors import UsageError, located
 from hynt.graph.fact import Number, as_pairs
-from hynt.graph.fact_table import HEAD, NUMBER_KIND, RELATION_KIND, TAIL
+from hynt.graph.fact_table import NUMBER_KIND, RELATION_KIND
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.lookup import EntityPosition, NameLookup
+from hynt.graph.lookup import NameLookup, entity_position
 from hynt.graph.sentences import BLANK, format_quantity
 from hynt.names import advice_on
 
@@ -107,8 +107,7 @@ def answer_id(asked: AskedFact, answer: str, names: NameLookup) -> int:
             raise UsageError("the question asks for a number.", advice="Leave the answer out.")
         if asked.kind == RELATION_KIND:
             return names.relation(answer)
-        place: EntityPosition = "head" if asked.position == HEAD else "tail" if asked.position == TAIL else "value"
-        return names.entity(answer, place, asked.relation)
+        return names.entity(answer, entity_position(asked.position), asked.relation)
 
 
 # A question as Python users write it: a fact, a tuple or a mapping, taken apart. No torch here.

@@ -134,29 +134,37 @@ class FactTensors:
             _with_filler(_tensor(is_number)),
         ).to(device)
 
-    def to_table(self) -> FactTable:
-        """Back to columns. Literals are not kept on the device, so a number is written as Python spells its value."""
+    def columns(self) -> FactTable:
+        """The facts in memory without literals, whose ids, where they have some, stand in the places for entities."""
         here = self.to("cpu")
-
-        def entities(ids: Tensor, is_number: Tensor) -> NDArray[np.int32]:
-            return np.asarray(torch.where(is_number, 0, ids).to(torch.int32).numpy())
-
-        def literals(values: Tensor, is_number: Tensor) -> pa.StringArray:
-            pairs = zip(values.tolist(), is_number.tolist(), strict=True)
-            return pa.array([repr(value) if kind else None for value, kind in pairs], type=pa.string())
-
-        flags = here.qualifier_is_number[:-1]
         return FactTable(
             here.head.numpy(),
             here.relation.numpy(),
-            entities(here.tail_entity, here.tail_is_number),
+            here.tail_entity.numpy(),
             here.tail_value.numpy(),
-            literals(here.tail_value, here.tail_is_number),
+            pa.nulls(len(here), pa.string()),
             here.offsets.numpy(),
             here.qualifier_relation[:-1].numpy(),
-            entities(here.qualifier_entity[:-1], flags),
+            here.qualifier_entity[:-1].numpy(),
             here.qualifier_value[:-1].numpy(),
-            literals(here.qualifier_value[:-1], flags),
+            pa.nulls(here.qualifier_total, pa.string()),
+        )
+
+    def to_table(self) -> FactTable:
+        """Back to columns. Literals are not kept on the device, so a number is written as Python spells its value."""
+        found = self.columns()
+
+        def literals(values: NDArray[np.float64], kind: NDArray[np.bool_]) -> pa.StringArray:
+            pairs = zip(values.tolist(), kind.tolist(), strict=True)
+            return pa.array([repr(value) if is_number else None for value, is_number in pairs], type=pa.string())
+
+        tail, pair = self.tail_is_number.cpu().numpy(), self.qualifier_is_number[:-1].cpu().numpy()
+        return replace(
+            found,
+            tail_entity=np.where(tail, 0, found.tail_entity).astype(np.int32),
+            tail_literal=literals(found.tail_number, tail),
+            qualifier_entity=np.where(pair, 0, found.qualifier_entity).astype(np.int32),
+            qualifier_literal=literals(found.qualifier_number, pair),
         )
 
 

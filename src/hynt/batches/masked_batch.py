@@ -97,8 +97,7 @@ class MaskedBatch:
         number = self.tail_number_masked
         if self.layout.slots:
             number = torch.where(self.asks_qualifier, self.qualifier_number_masked[self.slot_of_asked], number)
-        asks_value = torch.where(number, int(Task.NUMBER), int(Task.LINK))
-        return torch.where(self.asks_relation, int(Task.RELATION), asks_value)
+        return _task_at(self.asked, number)
 
     @property
     def number_beside(self) -> Tensor:
@@ -124,6 +123,11 @@ class MaskedBatch:
         """All tensor fields by name."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in found.items() if isinstance(value, Tensor)}
+
+
+def _task_at(position: Tensor, is_number: Tensor) -> Tensor:
+    """(n,) int64: the `Task` of asking for each position (n,), whose value `is_number` (n,) or is not."""
+    return torch.where(position % 2 == 1, int(Task.RELATION), torch.where(is_number, int(Task.NUMBER), int(Task.LINK)))
 
 
 def asked_slots(asked: Tensor, places: LayoutIndex) -> tuple[Tensor, Tensor]:
@@ -174,8 +178,7 @@ class AskableComponents:
         number = torch.where(
             position > TAIL, facts.qualifier_is_number[slot], facts.tail_is_number[owner] & (position == TAIL)
         )
-        task = torch.where(number, int(Task.NUMBER), int(Task.LINK))
-        task = torch.where(position % 2 == 1, int(Task.RELATION), task)
+        task = _task_at(position, number)
         allowed = torch.ones_like(number)
         if not masking.numbers:
             allowed &= task != Task.NUMBER
@@ -261,10 +264,9 @@ def mask(
 def _answers(facts: FactTensors, rows: Tensor, asked: Tensor, tail_is_number: Tensor) -> MaskedAnswers:
     in_qualifier, slot = asked > TAIL, facts.qualifier_at(rows, asked)
     number = torch.where(in_qualifier, facts.qualifier_is_number[slot], tail_is_number & (asked == TAIL))
-    task = torch.where(asked % 2 == 1, int(Task.RELATION), torch.where(number, int(Task.NUMBER), int(Task.LINK)))
     of_triplet = torch.where(asked == HEAD, facts.head[rows], facts.tail_entity[rows])
     return MaskedAnswers(
-        task=task,
+        task=_task_at(asked, number),
         entity=torch.where(in_qualifier, facts.qualifier_entity[slot], of_triplet).long(),
         relation=torch.where(in_qualifier, facts.qualifier_relation[slot], facts.relation[rows]).long(),
         number=torch.where(in_qualifier, facts.qualifier_number[slot], facts.tail_number[rows]),

@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
@@ -23,7 +22,6 @@ from hynt.graph.fact_table import (
     FIRST_QUALIFIER,
     HEAD,
     TAIL,
-    FactTable,
     component_starts,
     components,
     qualifier_components,
@@ -66,11 +64,11 @@ EVERYWHERE: frozenset[Capability] = frozenset(
         (Task.NUMBER, Position.QUALIFIER_VALUE),
     }
 )
+"""Every task at every position it can have."""
 OF_TRIPLETS: frozenset[Capability] = frozenset(
     {(Task.LINK, Position.HEAD), (Task.LINK, Position.TAIL), (Task.NUMBER, Position.TAIL)}
 )
 """What models of plain triplets can be asked."""
-"""Every task at every position it can have."""
 
 
 class Entities(NamedTuple):
@@ -187,7 +185,7 @@ class QuestionGroups:
     def of(cls, facts: FactTensors, grouping: Grouping) -> QuestionGroups:
         """All questions of these facts, on their device."""
         facts = facts if grouping.qualifiers else without_qualifiers(facts)
-        table, is_number = _columns(facts), facts.relation_is_number[:-1].cpu().numpy()
+        table, is_number = facts.columns(), facts.relation_is_number[:-1].cpu().numpy()
         parts = components(table, is_number)
         starts, pairs = component_starts(table)[:-1], qualifier_components(table)
         column = np.zeros(len(parts), dtype=np.int64)
@@ -228,31 +226,6 @@ class QuestionGroups:
 
 def without_qualifiers(facts: FactTensors) -> FactTensors:
     """The same facts as plain triplets."""
-    fillers = {
-        name: getattr(facts, name)[-1:]
-        for name in (
-            "qualifier_relation",
-            "qualifier_entity",
-            "qualifier_value",
-            "qualifier_number",
-            "qualifier_is_number",
-        )
-    }
+    columns = (one.name for one in fields(facts) if one.name.startswith("qualifier"))
+    fillers = {name: getattr(facts, name)[-1:] for name in columns}
     return replace(facts, offsets=torch.zeros_like(facts.offsets), **fillers)
-
-
-def _columns(facts: FactTensors) -> FactTable:
-    """The facts as columns without literals, whose ids stand in the places for entities."""
-    here = facts.to("cpu")
-    return FactTable(
-        here.head.numpy(),
-        here.relation.numpy(),
-        here.tail_entity.numpy(),
-        here.tail_value.numpy(),
-        pa.nulls(len(here), pa.string()),
-        here.offsets.numpy(),
-        here.qualifier_relation[:-1].numpy(),
-        here.qualifier_entity[:-1].numpy(),
-        here.qualifier_value[:-1].numpy(),
-        pa.nulls(here.qualifier_total, pa.string()),
-    )

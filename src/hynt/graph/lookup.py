@@ -33,6 +33,12 @@ EntityPosition: TypeAlias = Literal["head", "tail", "value"]
 POSITIONS: tuple[EntityPosition, ...] = ("head", "tail", "value")
 """Where an entity can stand in a fact; `value` is the value of a qualifier."""
 
+
+def entity_position(position: int) -> EntityPosition:
+    """What a position of a fact that holds an entity is called."""
+    return "head" if position == HEAD else "tail" if position == TAIL else "value"
+
+
 _Kind: TypeAlias = Literal["entity", "relation"]
 _SHOWN = 10
 _LONGEST_NAME = 200

@@ -21,7 +21,7 @@ from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import PossibleNumbers, sorted_numbers
 from hynt.graph.seen_values import UsualQualifiers
-from hynt.models.combination import Combination, TaskWeights, Weights
+from hynt.models.combination import Combination, TaskWeights
 from hynt.models.contract import Model, Part
 from hynt.runs import WEIGHTS
 from hynt.runs.checkpoint import (
@@ -138,7 +138,11 @@ def load_run(
     scaling = run.scaling(graph)
     together = run.combination(graph)
     if settings.model_name == ENSEMBLE and together is not None:
-        return _loaded_ensemble(run, settings, graph, scaling, device, together)
+        from hynt.runs.ensemble import opened_ensemble
+
+        made, literals = opened_ensemble(run, graph, device, together)
+        observed = _observed(made, graph, scaling, device)
+        return LoadedRun(run, settings, graph, scaling, keep_states(made), literals, 0, True, observed)
     data = training_data(graph, settings, scaling, device)
     if run.is_finished:
         weights = run.checked(WEIGHTS)
@@ -160,11 +164,11 @@ def load_run(
             bests = {Task[task.upper()]: best_name(one) for task, one in progress.best_of_tasks.items()}
             of_tasks = {task: run.checkpoints / name / WEIGHTS for task, name in bests.items() if name != folder.name}
         weights = folder / WEIGHTS
-    made = restored(settings, data, device, weights, of_tasks)
+    model = restored(settings, data, device, weights, of_tasks)
     if together is not None:
-        made = combined([made], data.facts, together)
-    observed = _observed(made, graph, scaling, device)
-    return LoadedRun(run, settings, graph, scaling, keep_states(made), data.literals, epoch, run.is_finished, observed)
+        model = combined([model], data.facts, together)
+    observed = _observed(model, graph, scaling, device)
+    return LoadedRun(run, settings, graph, scaling, keep_states(model), data.literals, epoch, run.is_finished, observed)
 
 
 def restored(
@@ -192,21 +196,6 @@ def _observed(
         return None
     everything = concatenate(list(graph.splits.values()))
     return ObservedFacts.of(everything, graph.vocabulary, scaling, device)
-
-
-def _loaded_ensemble(
-    run: RunFolder,
-    settings: RunSettings,
-    graph: KnowledgeGraph,
-    scaling: NumberScaling,
-    device: torch.device,
-    weights: Weights,
-) -> LoadedRun:
-    from hynt.runs.ensemble import opened_ensemble
-
-    model, literals = opened_ensemble(run, graph, device, weights)
-    observed = _observed(model, graph, scaling, device)
-    return LoadedRun(run, settings, graph, scaling, keep_states(model), literals, 0, True, observed)
 
 
 def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:

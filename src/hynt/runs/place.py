@@ -58,10 +58,10 @@ def refuse_packaged(run: Path) -> None:
         )
 
 
-def refuse_filled(target: Path) -> None:
+def refuse_filled(target: Path, advice: str = "Choose another folder.") -> None:
     """Refuses a place for a new run where there is something other than an empty folder."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target} exists already.", where=str(target), advice="Choose another folder.")
+        raise UsageError(f"{target} exists already.", advice=advice)
 
 
 def is_run(source: str | os.PathLike[str]) -> bool:

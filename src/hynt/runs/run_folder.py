@@ -53,7 +53,7 @@ from hynt.models.combination import Weights
 from hynt.runs import CONFIG, READS, RECORD, SCALING, WEIGHTS
 from hynt.runs.checkpoint import task_weights
 from hynt.runs.model_choice import package_of, settings_class_of_run
-from hynt.runs.place import SCHEMA_VERSION, SavedRun, read_counts
+from hynt.runs.place import SCHEMA_VERSION, SavedRun, read_counts, refuse_filled
 from hynt.runs.settings import RunSettings, differences
 
 LARGEST_EMBEDDED = 50 * 2**20
@@ -82,18 +82,19 @@ class RunFolder(SavedRun):
         """A new run, before its first step. `graph_source` is where the graph lies, for one too large to embed;
         `weights` are those that training starts from.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise UsageError(f"{path} exists already.", advice="Resume it with --resume, or choose another --out.")
+        refuse_filled(path, "Resume it with --resume, or choose another --out.")
         if path.is_dir():
             path.rmdir()  # an empty folder was made beforehand
         with new_folder(path) as staging:
-            (staging / CONFIG).write_text(to_toml(settings), encoding="utf-8", newline="\n")
-            scales = json.dumps(scaling.to_mapping(graph.vocabulary), indent=2, ensure_ascii=False)
-            (staging / SCALING).write_text(scales + "\n", encoding="utf-8", newline="\n")
-            words = json.dumps(environment, indent=2, ensure_ascii=False, sort_keys=True)
-            (staging / ENVIRONMENT).write_text(words + "\n", encoding="utf-8", newline="\n")
-            (staging / RECORD).touch()
-            (staging / READS).write_text(index_text({"valid": 0, "test": 0}), encoding="utf-8")
+            texts = {
+                CONFIG: to_toml(settings),
+                SCALING: _json(scaling.to_mapping(graph.vocabulary)),
+                ENVIRONMENT: _json(dict(sorted(environment.items()))),
+                RECORD: "",
+                READS: index_text({"valid": 0, "test": 0}),
+            }
+            for name, text in texts.items():
+                (staging / name).write_text(text, encoding="utf-8", newline="\n")
             where = _place_graph(graph, staging, path, graph_source)
             if weights is not None:
                 shutil.copyfile(weights, staging / START)
@@ -167,9 +168,7 @@ class RunFolder(SavedRun):
             with path.open("rb") as source, whole_file(self.path / name) as file:
                 shutil.copyfileobj(source, file, 2**20)
             files[name] = sha256_of(self.path / name)
-        for name, text in (texts or {}).items():
-            write_whole(self.path / name, text)
-            files[name] = sha256_of(self.path / name)
+        files |= self._written(texts or {})
         manifest = {**self.manifest, "files": files, "training": summary}
         write_whole(self.path / MANIFEST_NAME, index_text(manifest))
         self.tidy()
@@ -178,15 +177,19 @@ class RunFolder(SavedRun):
     def beside(self, texts: Mapping[str, str]) -> RunFolder:
         """Takes these as what a run that is not finished answers with besides its weights, for what it had before."""
         files = {name: digest for name, digest in self.manifest["files"].items() if name not in (COMBINATION, MEANS)}
-        for name, text in texts.items():
-            write_whole(self.path / name, text)
-            files[name] = sha256_of(self.path / name)
+        files |= self._written(texts)
         if files == self.manifest["files"]:
             return self
         write_whole(self.path / MANIFEST_NAME, index_text({**self.manifest, "files": files}))
         for name in self.manifest["files"].keys() - files.keys():
             (self.path / name).unlink(missing_ok=True)
         return RunFolder.open(self.path)
+
+    def _written(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Writes further files; the hash of each."""
+        for name, text in texts.items():
+            write_whole(self.path / name, text)
+        return hashes(self.path, texts)
 
     def tidy(self) -> None:
         """Removes what only training needed; called again for a run that was killed just before this."""
@@ -209,7 +212,11 @@ class RunFolder(SavedRun):
 
 def means_text(means: Expectation, graph: KnowledgeGraph) -> str:
     """How means lie to answers, as the file holds it."""
-    return json.dumps(means.to_mapping(graph.vocabulary), indent=2, ensure_ascii=False) + "\n"
+    return _json(means.to_mapping(graph.vocabulary))
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def _place_graph(graph: KnowledgeGraph, staging: Path, run: Path, source: Path | None) -> str:

@@ -69,7 +69,8 @@ class ReadTile:
 
     def relations(self) -> Tensor:
         """(real, relations) float32 scores."""
-        return self.model.score(self.question, Relations())[: len(self.which)].float()
+        ((_, scores),) = self.relation_chunks()
+        return scores[: len(self.which)]
 
     def numbers(self) -> Tensor:
         """(real,) float32 numbers on the model's scale."""
