@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from hynt.errors import DataError, not_installed
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.opening import ByteStream, open_bytes, unreadable
+from hynt.formats.opening import ByteStream, compression_of, open_bytes, special, unreadable
 
 BLOCK_BYTES = 4 << 20
 LONGEST_LINE = 256 << 20
@@ -81,7 +81,6 @@ def whole_lines(
 #
 # A dump is read for hours, so its decompression is worth two libraries of its own (the extra `create`).
 
-_GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
 _EXPANSION = 2000
 """Sorted RDF packs far better than text for people: only absurd ratios are taken for a bomb."""
 
@@ -91,20 +90,20 @@ class DumpStream:
 
     def __init__(self, path: Path, start: int = 0, threads: int = 0) -> None:
         self._path = path
-        magic = _first_bytes(path)
+        compression = _compression(path)
         self._stream: ByteStream
         self._taken: Callable[[], int]
         self._errors: tuple[type[Exception], ...] = (OSError, ValueError, RuntimeError)
-        if magic.startswith(_GZIP):
+        if compression == "gzip":
             self._stream, self._taken = self._gzip()
-        elif _is_bzip2(magic):
+        elif compression == "bzip2":
             self._stream, self._taken = self._bzip2(threads or os.cpu_count() or 1)
         else:
             # Zstandard, and a clear word for archives that nobody reads.
             report = ReadReport()
             self._stream = open_bytes(path, ReadOptions(max_expansion=_EXPANSION), report)
             self._taken = lambda: report.bytes_read
-            if not is_compressed(path):
+            if not compression:
                 self._stream.close()
                 file = _opened(path)
                 file.seek(start)
@@ -181,13 +180,7 @@ class _GzipFile:
 
 def is_compressed(path: Path) -> bool:
     """Whether a file has to be read from its start."""
-    first = _first_bytes(path)
-    zstd = first.startswith(b"\x28\xb5\x2f\xfd") or (first[1:4] == b"\x2a\x4d\x18" and 0x50 <= first[0] <= 0x5F)
-    return zstd or first.startswith(_GZIP) or _is_bzip2(first)
-
-
-def _is_bzip2(magic: bytes) -> bool:
-    return magic.startswith(_BZIP2) and magic[3:4].isdigit()
+    return bool(_compression(path))
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -197,12 +190,12 @@ def _opened(path: Path) -> BinaryIO:
         raise unreadable(path, problem) from None
 
 
-def _first_bytes(path: Path) -> bytes:
+def _compression(path: Path) -> str:
     if not path.is_file():
-        raise DataError("is not a regular file.", where=str(path), advice="Give a file or a folder of files.")
+        raise special(path)
     with _opened(path) as file:
         try:
-            return file.read(8)
+            return compression_of(file.read(8))
         except OSError as problem:
             raise unreadable(path, problem) from None
 

@@ -8,7 +8,6 @@ began.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from hynt.creation.reading import DumpStream, is_compressed
 from hynt.creation.sources.source import PART_TABLES, DumpSource
 from hynt.errors import DataError
 from hynt.files import WorkFolder, whole_file
-from hynt.formats.opening import unreadable
+from hynt.formats.opening import stat_of, unreadable
 from hynt.formats.source_files import COMPRESSION_SUFFIXES, bare_name, natural_order
 
 RANGE_BYTES = 1 << 30
@@ -97,10 +96,7 @@ def identity_of(files: list[Path]) -> list[dict[str, Any]]:
 
 
 def size_of(path: Path) -> int:
-    try:
-        return os.stat(path).st_size  # noqa: PTH116 - one call for whatever the path is
-    except OSError as problem:
-        raise unreadable(path, problem) from None
+    return stat_of(path).st_size
 
 
 def _start(path: Path) -> bytes:

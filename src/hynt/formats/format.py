@@ -2,7 +2,7 @@
 
 A reader is a generator of `Fact`. It counts every record into the report (`read`, then `kept` or `reject`), keeps
 `report.line` current so that whoever consumes the facts can name the place, holds bounded memory, and raises
-`DataError` only where the file as a whole cannot be read on. `write_folder` writes all of a graph as text, or nothing.
+`DataError` only where the file as a whole cannot be read on. `write_folder` writes all of a graph, or nothing.
 """
 
 from __future__ import annotations
@@ -178,23 +178,40 @@ def write_folder(
     graph: KnowledgeGraph,
     path: Path,
     suffix: str,
+    write_split: Callable[[str, Path, str], None],
+    describe: Callable[[Path], str] | None = None,
+) -> list[Path]:
+    """A folder with a file for each split, and what is known of entities and relations beside them. `write_split` fills
+    the file of a split, whose name-to-be it is told for errors; `describe` adds a file about them, before the folder
+    has its name, and says which.
+    """
+    from hynt.formats.declarations import write_declarations
+
+    with new_folder(path) as folder:
+        for split in graph.splits:
+            write_split(split, folder / f"{split}{suffix}", str(path / f"{split}{suffix}"))
+        names = [f"{split}{suffix}" for split in graph.splits]
+        names += [made.name for made in write_declarations(graph, folder)]
+        names += [] if describe is None else [describe(folder)]
+    return [path / name for name in names]
+
+
+def write_text_folder(
+    graph: KnowledgeGraph,
+    path: Path,
+    suffix: str,
     written: Callable[[Fact], str],
     *,
     header: str = "",
     count_line: bool = False,
 ) -> list[Path]:
-    """Write each split as one file of lines, and beside them what is known of entities and relations."""
-    from hynt.formats.declarations import write_declarations
+    """Write each split as one file of lines."""
 
-    names = []
-    with new_folder(path) as folder:
-        for split, table in graph.splits.items():
-            first = f"{len(table)}" if count_line else header
-            name = f"{split}{suffix}"
-            write_lines(folder / name, _lines(graph.facts(split), written, first, str(path / name)))
-            names.append(name)
-        names += [made.name for made in write_declarations(graph, folder)]
-    return [path / name for name in names]
+    def write_split(split: str, file: Path, where: str) -> None:
+        first = f"{len(graph.splits[split])}" if count_line else header
+        write_lines(file, _lines(graph.facts(split), written, first, where))
+
+    return write_folder(graph, path, suffix, write_split)
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

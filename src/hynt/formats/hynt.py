@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hynt.errors import DataError, RecordProblem
-from hynt.formats.format import ReadOptions, ReadReport, write_folder
+from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
 from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
 from hynt.formats.values import DATES, NUMBERS, XSD, looks_like_number, parse_number, shortened
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
@@ -77,7 +77,7 @@ class _Parser:
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
     """A folder in the raw style: a count line and the facts of each split, with literals as they were written."""
-    return write_folder(graph, path, ".txt", write_fact, count_line=True)
+    return write_text_folder(graph, path, ".txt", write_fact, count_line=True)
 
 
 def write_fact(fact: Fact) -> str:

@@ -16,10 +16,10 @@ from hynt.errors import DataError, UsageError
 from hynt.formats.csv_columns import ENDS, RELATIONS
 from hynt.formats.format import EVERYWHERE, FileBeside, Format, ReadOptions, ReadReport, changed_options
 from hynt.formats.hynt import read_back
-from hynt.formats.opening import open_bytes
+from hynt.formats.opening import open_bytes, stat_of
 from hynt.formats.plain import is_time, split_cells
 from hynt.formats.registry import FORMATS
-from hynt.formats.source_files import SIDECAR_STEMS, bare_name, mode_of, split_of
+from hynt.formats.source_files import SIDECAR_STEMS, bare_name, split_of
 from hynt.formats.values import looks_like_number, shortened
 from hynt.graph.fact import Number
 from hynt.graph.storage import is_graph
@@ -33,7 +33,7 @@ _UNMISTAKABLE = frozenset({"jsonl", "graph-json", *_CERTAIN_SUFFIXES})  # whatev
 def infer_format(source: Path, options: ReadOptions | None = None) -> Format:
     """The one format that a source fits, or that knows what the user said of it; a `UsageError` where there are
     several, or none."""
-    mode_of(source)  # refuses what is not there
+    stat_of(source)  # refuses what is not there
     options = options or ReadOptions()
     said = {option for option in changed_options(options) if option not in EVERYWHERE}
     knowing = [known for known in FORMATS.values() if said <= known.options]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hynt.errors import RecordProblem
-from hynt.formats.format import ReadOptions, ReadReport, write_folder
+from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
 from hynt.formats.opening import facts_from_lines, kind_of, number_as_head, read_object, shown
 from hynt.formats.values import check_names, empty_name, read_date, spell
 from hynt.graph.fact import Fact, Number, Qualifier, Value, as_pairs
@@ -145,7 +145,7 @@ def _pair(given: object) -> tuple[object, object]:
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
     """A folder with a file for each split, and what is known of entities and relations beside them."""
-    return write_folder(graph, path, ".jsonl", write_fact)
+    return write_text_folder(graph, path, ".jsonl", write_fact)
 
 
 def write_fact(fact: Fact) -> str:

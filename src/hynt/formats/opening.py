@@ -27,7 +27,6 @@ from hynt.graph.fact import Fact, Number
 from hynt.limits import WATCHED_OUTPUT
 from hynt.names import named_twice
 
-_GZIP, _BZIP2, _ZSTD, _ZSTD_SKIPPABLE = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive", "Unpack it and give the folder."),
     (b"\xfd7zXZ\x00", "xz-compressed", "Unpack it, or compress it with gzip, bzip2 or zstd."),
@@ -46,9 +45,9 @@ class ByteStream(Protocol):
 
 def open_bytes(path: Path, options: ReadOptions, report: ReadReport) -> ByteStream:
     """The decompressed bytes of a regular file. Bytes taken from the disk are added to `report.bytes_read`."""
+    if not stat.S_ISREG(stat_of(path).st_mode):
+        raise special(path)
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise DataError("is not a regular file.", where=str(path), advice="Give a file or a folder of files.")
         source = _CountedFile(path, report)
     except OSError as problem:
         raise unreadable(path, problem) from None
@@ -59,6 +58,11 @@ def open_bytes(path: Path, options: ReadOptions, report: ReadReport) -> ByteStre
         raise
 
 
+def special(path: Path) -> DataError:
+    """The error for what can be opened and is no file: a pipe, or a device."""
+    return DataError("is not a regular file.", where=str(path), advice="Give a file or a folder of files.")
+
+
 def unreadable(path: Path, problem: OSError) -> DataError:
     """The error for a file that the system does not let us read."""
     reason = problem.strerror or str(problem)
@@ -67,21 +71,42 @@ def unreadable(path: Path, problem: OSError) -> DataError:
     )
 
 
+def stat_of(path: Path) -> os.stat_result:
+    """What a path leads to; an error where there is nothing, or it must not be seen."""
+    try:
+        return path.stat()
+    except OSError as problem:
+        raise unreadable(path, problem) from None
+
+
+def compression_of(first: bytes) -> str:
+    """What a file is compressed with, by its first bytes; "" for one that is not."""
+    if first.startswith(b"\x1f\x8b"):
+        return "gzip"
+    if first.startswith(b"BZh") and first[3:4].isdigit() and first[4:6] in (b"\x31\x41", b"\x17\x72", b"\x31", b""):
+        return "bzip2"
+    skippable = first[1:4] == b"\x2a\x4d\x18" and 0x50 <= first[0] <= 0x5F
+    return "zstd" if skippable or first.startswith(b"\x28\xb5\x2f\xfd") else ""
+
+
 def _decompressed(path: Path, source: _CountedFile, options: ReadOptions) -> ByteStream:
     first = source.peek_start()
     for magic, what, advice in _FOREIGN:
         if first.startswith(magic):
             raise DataError(f"is {what}, which is not read directly.", where=str(path), advice=advice)
-    if first.startswith(_GZIP):
-        return _Checked(path, cast(BinaryIO, gzip.GzipFile(fileobj=cast(BinaryIO, source))), source, options, "gzip")
-    if first.startswith(_BZIP2) and first[3:4].isdigit() and first[4:6] in (b"\x31\x41", b"\x17\x72", b"\x31", b""):
-        return _Checked(path, cast(BinaryIO, bz2.BZ2File(cast(BinaryIO, source))), source, options, "bzip2")
-    if first.startswith(_ZSTD) or (first[1:4] == _ZSTD_SKIPPABLE and 0x50 <= first[0] <= 0x5F):
-        import pyarrow as pa
+    stream: Any
+    match compression := compression_of(first):
+        case "gzip":
+            stream = gzip.GzipFile(fileobj=cast(BinaryIO, source))
+        case "bzip2":
+            stream = bz2.BZ2File(cast(BinaryIO, source))
+        case "zstd":
+            import pyarrow as pa
 
-        stream = pa.CompressedInputStream(pa.PythonFile(source, mode="r"), "zstd")
-        return _Checked(path, cast(BinaryIO, stream), source, options, "zstd")
-    return source
+            stream = pa.CompressedInputStream(pa.PythonFile(source, mode="r"), "zstd")
+        case _:
+            return source
+    return _Checked(path, stream, source, options, compression)
 
 
 class _CountedFile:
@@ -125,7 +150,7 @@ class _Checked:
     """A decompressing stream whose failures are `DataError`s and whose output stays in proportion to its input."""
 
     def __init__(
-        self, path: Path, stream: BinaryIO, source: _CountedFile, options: ReadOptions, compression: str
+        self, path: Path, stream: ByteStream, source: _CountedFile, options: ReadOptions, compression: str
     ) -> None:
         self._path, self._stream, self._source = path, stream, source
         self._max_expansion = options.max_expansion

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hynt.errors import DataError, RecordProblem
-from hynt.files import new_folder
-from hynt.formats.format import ReadOptions, ReadReport
+from hynt.formats.format import ReadOptions, ReadReport, write_folder
+from hynt.formats.opening import stat_of
 from hynt.formats.values import check_finite, check_name
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.names import advice_on, named_twice
@@ -39,7 +39,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     from hynt.graph.columns import UNREADABLE, bounded_batches
 
     report.file, report.line = str(path), 0
-    size = _file_size(path)
+    size = stat_of(path).st_size
     try:
         with pq.ParquetFile(path) as file:
             rows = RowReader(file.schema_arrow, f"{path}", _units_beside(path))
@@ -54,31 +54,22 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
 
 
 def write_graph(graph: KnowledgeGraph, path: Path, describe: Callable[[Path], str] | None = None) -> list[Path]:
-    """A folder with one Parquet file per split, units included, and what is known of entities and relations beside
-    them; `describe` adds a file about them, before the folder has its name, and says which."""
-    from hynt.formats.declarations import write_declarations
-
-    names = []
-    with new_folder(path) as folder:
-        for split in graph.splits:
-            _write_split(graph, split, folder / f"{split}.parquet")
-            names.append(f"{split}.parquet")
-        names += [made.name for made in write_declarations(graph, folder)]
-        names += [] if describe is None else [describe(folder)]
-    return [path / name for name in names]
-
-
-def _write_split(graph: KnowledgeGraph, split: str, file: Path) -> None:
+    """A folder with one Parquet file per split, units included."""
     import numpy as np
     import pyarrow.parquet as pq
 
     from hynt.graph.columns import FULL_SCHEMA, Names
 
-    names, table = Names(graph.vocabulary), graph.split(split)
-    with pq.ParquetWriter(file, FULL_SCHEMA, compression="zstd") as writer:
-        for start in range(0, len(table), BATCH_ROWS):
-            part = table.take(np.arange(start, min(start + BATCH_ROWS, len(table)), dtype=np.int64))
-            writer.write_batch(names.with_units(part))
+    names = Names(graph.vocabulary)
+
+    def write_split(split: str, file: Path, _where: str) -> None:
+        table = graph.split(split)
+        with pq.ParquetWriter(file, FULL_SCHEMA, compression="zstd") as writer:
+            for start in range(0, len(table), BATCH_ROWS):
+                part = table.take(np.arange(start, min(start + BATCH_ROWS, len(table)), dtype=np.int64))
+                writer.write_batch(names.with_units(part))
+
+    return write_folder(graph, path, ".parquet", write_split, describe)
 
 
 def _units_beside(path: Path) -> dict[str, str]:
@@ -94,15 +85,6 @@ def _units_beside(path: Path) -> dict[str, str]:
         return {relation: unit for relation, unit in units if relation and unit}
     except (*UNREADABLE, KeyError) as problem:
         raise broken(relations, problem) from None
-
-
-def _file_size(path: Path) -> int:
-    from hynt.formats.opening import unreadable
-
-    try:
-        return path.stat().st_size
-    except OSError as problem:
-        raise unreadable(path, problem) from None
 
 
 def broken(path: Path, problem: Exception) -> DataError:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.declarations import find_sidecar, read_id_map
-from hynt.formats.format import ReadOptions, ReadReport, write_folder
+from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
 from hynt.formats.opening import facts_from_lines, wrong_shape
 from hynt.formats.values import looks_like_number, parse_number, read_date, shortened
 from hynt.graph.fact import Fact, Number, Qualifier, Value
@@ -195,7 +195,7 @@ def _parse_stare(line: str) -> Fact | None:
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
     """A folder of comma-separated files; a graph with numbers, or with a comma in a name, is refused."""
-    return write_folder(graph, path, ".txt", write_fact)
+    return write_text_folder(graph, path, ".txt", write_fact)
 
 
 def write_fact(fact: Fact) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hynt.errors import DataError, UsageError
 from hynt.formats.format import Format
-from hynt.formats.opening import unreadable
+from hynt.formats.opening import special, stat_of, unreadable
 
 COMPRESSION_SUFFIXES = (".gz", ".bz2", ".zst")
 SIDECAR_STEMS = frozenset({"entities", "relations", "entity2id", "relation2id"})
@@ -41,11 +41,11 @@ class SourceFile(NamedTuple):
 
 def source_files(source: Path, format: Format) -> list[SourceFile]:  # noqa: A002 - the word users know it by
     """The files of a source: itself, or in a folder its split files, or else every file with the format's suffix."""
-    mode = mode_of(source)
+    mode = stat_of(source).st_mode
     if stat.S_ISREG(mode):
         return [SourceFile(source, None)]
     if not stat.S_ISDIR(mode):
-        raise _special(source)
+        raise special(source)
     candidates = _candidates(source, format)
     named = _named_splits(candidates)
     if named:
@@ -64,8 +64,8 @@ def source_files(source: Path, format: Format) -> list[SourceFile]:  # noqa: A00
             advice=f"Give the folder that holds the files, or one file.{_folders_with_splits(source)}",
         )
     for part in parts:
-        if not stat.S_ISREG(mode_of(part.path)):
-            raise _special(part.path)
+        if not stat.S_ISREG(stat_of(part.path).st_mode):
+            raise special(part.path)
     return parts
 
 
@@ -166,15 +166,3 @@ def _refuse_rivals(source: Path, parts: list[tuple[SourceFile, str | None]]) -> 
 def natural_order(name: str) -> list[tuple[int, int, str]]:
     """A sort key by which part-2 comes before part-10."""
     return [(0, int(piece[:18]), piece) if piece.isdecimal() else (1, 0, piece) for piece in re.split(r"(\d+)", name)]
-
-
-def mode_of(path: Path) -> int:
-    """What kind of file a path leads to; an error where there is none."""
-    try:
-        return path.stat().st_mode
-    except OSError as problem:
-        raise unreadable(path, problem) from None
-
-
-def _special(path: Path) -> DataError:
-    return DataError("is not a regular file.", where=str(path), advice="Give a file or a folder of files.")

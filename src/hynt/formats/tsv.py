@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hynt.errors import RecordProblem
-from hynt.formats.format import ReadOptions, ReadReport, write_folder
+from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
 from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
 from hynt.formats.values import parse_number, read_date, shortened, spell
 from hynt.graph.fact import Fact, Number, Qualifier, Value
@@ -128,7 +128,7 @@ def _number_as_relation(cell: str) -> RecordProblem:
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> Iterable[Path]:
     """A folder with a table for each split, and what is known of entities and relations beside them."""
-    return write_folder(graph, path, ".tsv", write_fact, header=HEADER)
+    return write_text_folder(graph, path, ".tsv", write_fact, header=HEADER)
 
 
 def write_fact(fact: Fact) -> str:

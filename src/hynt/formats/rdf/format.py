@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hynt.errors import DataError, RecordProblem
-from hynt.files import new_folder
-from hynt.formats.format import ReadOptions, ReadReport
+from hynt.formats.format import ReadOptions, ReadReport, write_folder
 from hynt.formats.rdf.blocks import LEFT_OUT, BlockReader
 from hynt.formats.rdf.documents import load_pyoxigraph
 from hynt.formats.rdf.parsing import RdfTriple, TripleTerm, statements
@@ -156,18 +155,13 @@ def _may_change(value: str | Number) -> bool:
 
 def write_graph(graph: KnowledgeGraph, path: Path) -> list[Path]:
     """Write a folder with one N-Triples file per split, and what is known of entities and relations beside them."""
-    from hynt.formats.declarations import write_declarations
-
     pyoxigraph = load_pyoxigraph()
-    names = []
-    with new_folder(path) as folder:
-        for split in graph.splits:
-            name = f"{split}.nt"
-            triples = fact_triples(partial(graph.facts, split), str(path / name))
-            pyoxigraph.serialize(triples, str(folder / name), pyoxigraph.RdfFormat.N_TRIPLES)
-            names.append(name)
-        names += [made.name for made in write_declarations(graph, folder)]
-    return [path / name for name in names]
+
+    def write_split(split: str, file: Path, where: str) -> None:
+        triples = fact_triples(partial(graph.facts, split), where)
+        pyoxigraph.serialize(triples, str(file), pyoxigraph.RdfFormat.N_TRIPLES)
+
+    return write_folder(graph, path, ".nt", write_split)
 
 
 def fact_triples(facts: Callable[[], Iterable[Fact]], where: str) -> Iterator[Any]:
