@@ -26,8 +26,7 @@ def test_made_splits_share_nothing_and_train_knows_every_name(made, seed):
     assert len(graph) == len({one.key() for one in made})
     vocabulary = graph.vocabulary
     tables = [graph.splits["train"], *(graph.splits[name] for name in graph.splits if name != "train")]
-    counts = vocabulary.entity_count, vocabulary.relation_count
-    assert missing_from_train(tables, *counts, vocabulary.relation_is_number) == (0, 0)
+    assert missing_from_train(tables, vocabulary) == {"entities": 0, "relations": 0}
 
 
 @given(st.lists(facts(), min_size=1, max_size=25), st.randoms())

@@ -63,7 +63,7 @@ def outcome_of(assembly: Assembly) -> dict[str, Any]:
     """What a graph would hold, and the relations in it that give others away."""
     vocabulary = assembly.vocabulary
     names = [relation.name for relation in vocabulary.relations]
-    leaks = find_leakage(_tables(assembly), vocabulary.relation_is_number, vocabulary.entity_count)
+    leaks = find_leakage(_tables(assembly), vocabulary)
     left = [leak.to_mapping(names) for leak in leaks]
     return {**assembly.report, "leakage_left": left, "counts": counts_of(assembly)}
 

@@ -103,11 +103,10 @@ class Assembler:
     def finish(self, progress: Callable[[str], None] = lambda step: None) -> Assembly:
         """Settle duplicates and splits. The assembly reads from this assembler: use it before leaving the context."""
         relations = self.encoder.finish()
-        entities = tuple(self.encoder.entity_ids)
+        met = Vocabulary(tuple(self.encoder.entity_ids), relations)
         split = np.concatenate([*self.encoder.split_of, np.zeros(0, dtype=np.int8)])
         if not len(split):
             raise DataError("there are no facts.", advice="Check the source and its format with: hynt data check.")
-        is_number = np.array([relation.kind == "number" for relation in relations], dtype=np.bool_)
         report: dict[str, Any] = {}
         progress("finding duplicates")
         added = split == len(SPLITS)
@@ -119,7 +118,7 @@ class Assembler:
         if self.policy.outlier_rules is not None:
             report["outliers"] = self._drop_outliers(self.policy.outlier_rules, relations, kept)
         if self.policy.remove_leakage:
-            leaks = find_leakage(self.store, is_number, len(entities), threshold=self.policy.leakage_threshold)
+            leaks = find_leakage(self.store, met, threshold=self.policy.leakage_threshold)
             removed = np.isin(
                 np.concatenate([chunk.relation for chunk in self.store]), [leak.removed for leak in leaks]
             )
@@ -128,25 +127,22 @@ class Assembler:
                 "relations": [leak.to_mapping([relation.name for relation in relations]) for leak in leaks],
             }
             kept[removed] = False
-        fingerprints = Fingerprints(entities, [relation.name for relation in relations], is_number)
         remake = self.policy.split is not None or not given
         rule = self.policy.split or SplitRule()
-        hashes, groups = self._hashes(fingerprints, rule.group_by if remake else ())
+        hashes, groups = self._hashes(met.fingerprints, rule.group_by if remake else ())
         twice = repeats(hashes, None if remake else split) & kept
         kept &= ~twice
         report["duplicates"] = int(twice.sum())
         progress("splitting")
         if remake:
-            split, moved = bring_into_train(
-                draw(rule, groups), groups, lambda: iter(self.store), len(entities), len(relations), is_number, kept
-            )
+            split, moved = bring_into_train(draw(rule, groups), groups, lambda: self.store, met, kept)
             report["split"] = rule.report(moved)
         else:
             report["split"] = {"rule": "given"}
             if added.any():
                 report["added"] = self._hold_out(added, split, kept, hashes)
             report["across_splits"] = self._across(split, kept, hashes)
-        return self._settled(split, kept, entities, relations, report)
+        return self._settled(split, kept, met, report)
 
     def _hashes(self, fingerprints: Fingerprints, group_by: tuple[str, ...]) -> tuple[Hashes, Hashes]:
         """(n, 2) of each fact and (n, 2) of the group it is split with; the same array without grouping."""
@@ -194,24 +190,17 @@ class Assembler:
             counts["dropped"] = int(later_twin.sum())
         return {"rule": self.policy.across_splits, **counts}
 
-    def _settled(
-        self,
-        split: NDArray[np.int8],
-        kept: Flags,
-        entities: tuple[str, ...],
-        relations: tuple[Relation, ...],
-        report: dict[str, Any],
-    ) -> Assembly:
+    def _settled(self, split: NDArray[np.int8], kept: Flags, met: Vocabulary, report: dict[str, Any]) -> Assembly:
         """Give final ids to the names that are still used, and count those that train lacks."""
         if not kept.any():
             raise DataError("no fact is left: every one was removed.", advice="Loosen the rules that remove facts.")
-        used = np.zeros((len(SPLITS), len(entities) + len(relations)), dtype=np.bool_)  # by split, who is named there
-        is_number = np.array([relation.kind == "number" for relation in relations], dtype=np.bool_)
+        count = met.entity_count
+        used = np.zeros((len(SPLITS), count + met.relation_count), dtype=np.bool_)  # by split, who is named there
         for rows, chunk in with_rows(self.store):
-            owner, named = names_used(chunk, len(entities), is_number)
+            owner, named = names_used(chunk, met)
             counts = kept[rows][owner]
             used[split[rows][owner][counts], named[counts]] = True
-        of_entities, of_relations = used[:, : len(entities)], used[:, len(entities) :]
+        of_entities, of_relations = used[:, :count], used[:, count:]
         used_entities, used_relations = np.any(of_entities, axis=0), np.any(of_relations, axis=0)
         report["missing_from_train"] = {
             "entities": int((used_entities & ~of_entities[0]).sum()),
@@ -219,8 +208,8 @@ class Assembler:
         }
         report["unused_entities"] = int((~used_entities).sum())
         report["unused_relations"] = int((~used_relations).sum())
-        names = tuple(name for name, used in zip(entities, used_entities.tolist(), strict=True) if used)
-        left = tuple(relation for relation, used in zip(relations, used_relations.tolist(), strict=True) if used)
+        names = tuple(name for name, used in zip(met.entities, used_entities.tolist(), strict=True) if used)
+        left = tuple(relation for relation, used in zip(met.relations, used_relations.tolist(), strict=True) if used)
         present = [name for index, name in enumerate(SPLITS) if bool((kept & (split == index)).any())]
         return Assembly(
             Vocabulary(names, left),
@@ -238,12 +227,10 @@ class Assembler:
 def with_new_splits(graph: KnowledgeGraph, rule: SplitRule) -> KnowledgeGraph:
     """The same facts and names in the splits that an import would draw. A fact that stood in two stands in one."""
     vocabulary, table = graph.vocabulary, concatenate(list(graph.splits.values()))
-    is_number = vocabulary.relation_is_number
     prints = vocabulary.fingerprints
     table = table.where(~repeats(prints.facts(table)))
     groups = prints.parts(table, rule.group_by) if rule.group_by else prints.facts(table)
-    counts = (vocabulary.entity_count, vocabulary.relation_count)
-    split, moved = bring_into_train(draw(rule, groups), groups, lambda: iter([table]), *counts, is_number)
+    split, moved = bring_into_train(draw(rule, groups), groups, lambda: [table], vocabulary)
     splits = {name: table.where(split == place) for place, name in enumerate(SPLITS) if bool((split == place).any())}
     importing = {**graph.manifest.importing, "split": rule.report(moved)}
     manifest = replace(graph.manifest, counts={}, files={}, importing=importing)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hynt.errors import UsageError
 from hynt.graph.content_hash import Hashes, mixed
 from hynt.graph.fact_table import FactTable
-from hynt.graph.vocabulary import begins, offsets_of
+from hynt.graph.vocabulary import Ids, Vocabulary, begins, offsets_of
 
 SPLITS = ("train", "valid", "test")
 ADDED = "added"
@@ -79,10 +79,8 @@ def draw(rule: SplitRule, groups: Hashes) -> NDArray[np.int8]:
 def bring_into_train(
     split: NDArray[np.int8],
     groups: Hashes,
-    chunks: Callable[[], Iterator[FactTable]],
-    entity_count: int,
-    relation_count: int,
-    relation_is_number: NDArray[np.bool_],
+    chunks: Callable[[], Iterable[FactTable]],
+    vocabulary: Vocabulary,
     kept: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.int8], int]:
     """Move groups to train until every entity and relation is there; the new splits and how many facts moved.
@@ -92,13 +90,13 @@ def bring_into_train(
     in_train, outside_train = split == 0, split > 0
     if kept is not None:
         in_train, outside_train = in_train & kept, outside_train & kept
-    present = np.zeros(entity_count + relation_count, dtype=np.bool_)
+    present = np.zeros(vocabulary.entity_count + vocabulary.relation_count, dtype=np.bool_)
     for rows, chunk in with_rows(chunks()):
-        present[names_used(chunk.where(in_train[rows]), entity_count, relation_is_number)[1]] = True
-    best = np.full(entity_count + relation_count, np.iinfo(np.uint64).max, dtype=np.uint64)
+        present[names_used(chunk.where(in_train[rows]), vocabulary)[1]] = True
+    best = np.full(len(present), np.iinfo(np.uint64).max, dtype=np.uint64)
     for rows, chunk in with_rows(chunks()):
         outside = np.flatnonzero(outside_train[rows])
-        owners, names = names_used(chunk.take(outside), entity_count, relation_is_number)
+        owners, names = names_used(chunk.take(outside), vocabulary)
         wanted = ~present[names]
         np.minimum.at(best, names[wanted], groups[rows][outside][owners[wanted], 0])
     chosen = np.unique(best[~present])
@@ -106,18 +104,12 @@ def bring_into_train(
     return np.where(move, np.int8(0), split).astype(np.int8), int(move.sum())
 
 
-def missing_from_train(
-    tables: Sequence[FactTable], entity_count: int, relation_count: int, relation_is_number: NDArray[np.bool_]
-) -> tuple[int, int]:
+def missing_from_train(tables: Sequence[FactTable], vocabulary: Vocabulary) -> dict[str, int]:
     """How many entities and relations of valid and test (tables after the first) train, the first, lacks."""
-    used = []
-    for part in (tables[:1], tables[1:]):
-        seen = np.zeros(entity_count + relation_count, dtype=np.bool_)
-        for table in part:
-            seen[names_used(table, entity_count, relation_is_number)[1]] = True
-        used.append(seen)
-    lacking = used[1] & ~used[0]
-    return int(lacking[:entity_count].sum()), int(lacking[entity_count:].sum())
+    entities = vocabulary.entity_count
+    first, *others = (names_used(table, vocabulary)[1] for table in tables)
+    lacking = np.setdiff1d(np.concatenate([first[:0], *others]), first)
+    return {"entities": int((lacking < entities).sum()), "relations": int((lacking >= entities).sum())}
 
 
 def with_rows(chunks: Iterable[FactTable]) -> Iterator[tuple[slice, FactTable]]:
@@ -128,20 +120,19 @@ def with_rows(chunks: Iterable[FactTable]) -> Iterator[tuple[slice, FactTable]]:
         start += len(chunk)
 
 
-def names_used(
-    table: FactTable, entity_count: int, relation_is_number: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def names_used(table: FactTable, vocabulary: Vocabulary) -> tuple[Ids, Ids]:
     """For every use of an entity or relation: the row that uses it, and its id (relations after the entities)."""
     rows = np.arange(len(table), dtype=np.int64)
     owner = table.qualifier_owner()
-    tails = ~relation_is_number[table.relation]
-    values = ~relation_is_number[table.qualifier_relation]
+    tails = ~vocabulary.relation_is_number[table.relation]
+    values = ~vocabulary.relation_is_number[table.qualifier_relation]
+    after = np.int64(vocabulary.entity_count)
     owners = [rows, rows, rows[tails], owner, owner[values]]
     names = [
         table.head,
-        table.relation + np.int64(entity_count),
+        table.relation + after,
         table.tail_entity[tails],
-        table.qualifier_relation + np.int64(entity_count),
+        table.qualifier_relation + after,
         table.qualifier_entity[values],
     ]
     return np.concatenate(owners), np.concatenate([part.astype(np.int64) for part in names])
@@ -182,13 +173,11 @@ class Leak(NamedTuple):
         return self._asdict() | named | {"overlap": round(self.overlap, 4)}
 
 
-def find_leakage(
-    chunks: Iterable[FactTable], relation_is_number: NDArray[np.bool_], entity_count: int, *, threshold: float = 0.97
-) -> list[Leak]:
+def find_leakage(chunks: Iterable[FactTable], vocabulary: Vocabulary, *, threshold: float = 0.97) -> list[Leak]:
     """Couples of relations whose pairs overlap by at least `threshold` on both sides; no relation is removed twice."""
-    keys, relations = [], []
+    keys, relations, entity_count = [], [], vocabulary.entity_count
     for chunk in chunks:
-        rows = ~relation_is_number[chunk.relation]
+        rows = ~vocabulary.relation_is_number[chunk.relation]
         keys.append(chunk.head[rows].astype(np.int64) * entity_count + chunk.tail_entity[rows])
         relations.append(chunk.relation[rows].astype(np.int64))
     if not keys:
@@ -201,7 +190,7 @@ def find_leakage(
     _, place, parallel = np.unique(pair, return_inverse=True, return_counts=True)
     few = parallel[place] <= MOST_PARALLEL
     pair, relation = pair[few], relation[few]
-    totals = np.bincount(relation, minlength=len(relation_is_number))
+    totals = np.bincount(relation, minlength=vocabulary.relation_count)
     able = totals[relation] >= MINIMUM_PAIRS
     pair, relation = pair[able], relation[able]
     backward = (pair % entity_count) * entity_count + pair // entity_count

@@ -106,9 +106,6 @@ def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
     is_number = graph.vocabulary.relation_is_number
     tables = list(graph.splits.values())
     everything = concatenate(tables)
-    lacking = (0, 0)
-    if "train" in graph.splits:
-        lacking = missing_from_train(tables, graph.vocabulary.entity_count, graph.vocabulary.relation_count, is_number)
     logs = suited_to_logarithms(graph.vocabulary, graph.splits.get("train", everything), tables)
     return GraphStatistics(
         counts=count_table(everything, graph),
@@ -117,14 +114,14 @@ def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
         numbers=summarise_numbers(everything, is_number),
         log_relations=logs,
         tried_relations=tuple(graph.relations[one].name for one in tried_on_both(graph, logs)),
-        missing_from_train={"entities": lacking[0], "relations": lacking[1]},
+        missing_from_train=missing_from_train(tables if "train" in graph.splits else [everything], graph.vocabulary),
         across_splits=facts_across_splits(graph),
         seen_triplets={
             name: int(seen_triplets(table, graph.splits["train"], graph.vocabulary).sum())
             for name, table in graph.splits.items()
             if name != "train" and "train" in graph.splits
         },
-        leaks=tuple(find_leakage(tables, is_number, graph.vocabulary.entity_count)),
+        leaks=tuple(find_leakage(tables, graph.vocabulary)),
     )
 
 
