@@ -130,7 +130,7 @@ def test_what_no_fact_says_is_told_and_nothing_is_promised_about_it(predictor, a
     ],
 )
 def test_a_date_far_beyond_all_others_is_told(predictor, asked, told):
-    says = f"date {asked[3][0][1]} lies far from all training facts of this relation, 1990-06-01 to 2008-06-01"
+    says = f"date {asked[3][0][1]} lies beyond all training facts of this relation, 1990-06-01 to 2008-06-01"
     assert predictor.predict(asked).notes == ((f"probabilities may be off: {says}",) if told else ())
 
 
@@ -146,7 +146,7 @@ def test_no_interval_is_claimed_for_a_date_far_beyond_all_others(year, checked, 
     run = load(train(start(graph_from_facts(facts), settings, tmp_path / "run", CPU), CPU).path, "cpu")
     found = run.predict("e1", "size", "?", {"when": str(year)})
     assert (found[0].interval is not None) == checked
-    told = f"there is no interval: when {year} lies far from all training facts of this relation, 2000 to 2017"
+    told = f"there is no interval: when {year} lies beyond all training facts of this relation, 2000 to 2017"
     assert ("there is no interval" in str(found)) != checked
     assert checked or told in found.notes
     trend = trend_of(run, plan_trend(run.graph, ["e1"], "size", start=str(year), end=str(year + 25)))

@@ -39,6 +39,8 @@ WHEN = Relation("point in time", "number", "date")
         (PRICE, "-US$ 2.50", -2.5),
         (WHEN, "1995-06", decimal_year(1995, 6)),
         (WHEN, "1995", 1995.0),
+        (WHEN, "30.06.1995", decimal_year(1995, 6, 30)),
+        (WHEN, "Jun 30, 1995", decimal_year(1995, 6, 30)),
         (WHEN, 1995, 1995.0),
         (WHEN, datetime.date(1995, 6, 30), decimal_year(1995, 6, 30)),
         (WHEN, "-0043-03-15", decimal_year(-43, 3, 15)),

@@ -15,7 +15,7 @@ from hynt.errors import DataError, UsageError
 from hynt.formats.csv_edges import csv_records
 from hynt.formats.format import ReadReport
 from hynt.graph.fact import Fact, Number, Qualifier
-from hynt.graph.units.dates import parse_iso_date
+from hynt.graph.units.dates import decimal_year, parse_iso_date
 from tests.formats.graphs import mutated, names, read_file
 
 
@@ -68,15 +68,25 @@ def test_a_column_called_unit_holds_units_of_numbers(tmp_path):
     assert edges("head,unit,tail\nA,km,B\n", tmp_path, relation="unit") == [Fact("A", "km", "B")]
 
 
+def test_a_unit_says_that_its_tail_is_a_number(tmp_path):
+    text = "head,relation,tail,unit\nA,mass,80,kg\nA,price,$60,USD\nA,born,1922-01,date\n"
+    assert edges(text, tmp_path) == [
+        Fact("A", "mass", Number(80.0, "80", "kg")),
+        Fact("A", "price", Number(60.0, "60", "USD")),
+        Fact("A", "born", Number(decimal_year(1922, 1), "1922-01", "date")),
+    ]
+
+
 def test_a_unit_beside_what_is_no_number_is_refused(tmp_path):
-    text = "head,relation,tail,unit\nA,mass,80,kg\nA,born,1922,years\n"
+    text = "head,relation,tail,unit\nA,mass,80 or so,kg\nA,born,1922,years\n"
     found, report = read(text, tmp_path, dates=("born",))
     assert found == []
     assert [(problem.reason, problem.what, problem.advice) for problem in report.problems] == [
         (
             "unit-without-number",
-            "the tail '80' has the unit 'kg' and is not a number.",
-            "Say --numeric 'mass', or leave the unit empty.",
+            "the tail '80 or so' has the unit 'kg' and is not a number.",
+            "Leave the unit empty where the tail is a name. Write a finite decimal number in ASCII, such as 80, -0.5 or "
+            "1.2e6.",
         ),
         ("unit-of-date", "a date has no unit, and here it is 'years'.", "Leave the unit empty."),
     ]

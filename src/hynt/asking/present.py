@@ -197,7 +197,7 @@ class AnswerBuilder:
         graph = self.loaded.graph
         for relation, *numbers in self.loaded.usual_qualifiers.beyond(asked.table, 0, asked.position):
             value, low, high = (format_quantity(one, graph.relations[relation].unit) for one in numbers)
-            where = f"{graph.relation_labels[relation]} {value} lies far from all training facts of this relation"
+            where = f"{graph.relation_labels[relation]} {value} lies beyond all training facts of this relation"
             yield f"{where}, {low if low == high else f'{low} to {high}'}"
 
 

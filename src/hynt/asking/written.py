@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.values import NUMBER_PATTERN, looks_like_number, parse_number, unit_behind
+from hynt.formats.values import NUMBER_PATTERN, looks_like_number, parse_number, read_written_date, unit_behind
 from hynt.graph.fact import DATE_UNIT, Number
 from hynt.graph.fact_table import RELATION, position_name, relation_position
 from hynt.graph.sentences import BLANK
@@ -97,7 +97,10 @@ def _date(written: str, where: str) -> Number:
     try:
         return Number(parse_iso_date(written.strip())[0], written.strip(), DATE_UNIT)
     except UnreadableDate as problem:
-        raise UsageError.of(problem, where) from None
+        try:
+            return read_written_date(written.strip())  # 28.01.1922 and its like, as tables have them
+        except RecordProblem:
+            raise UsageError.of(problem, where) from None
 
 
 def _quantity(relation: Relation, written: str, where: str) -> Number:

@@ -144,7 +144,7 @@ class _EdgeRows:
         return Fact(
             subject,
             name,
-            _in_unit(value, unit, name) if unit else value,
+            _in_unit(value, unit) if unit else value,
             tuple(self._qualifiers(self._layout.properties, fields)),
         )
 
@@ -248,14 +248,18 @@ def _identity(fields: list[str], place: NameColumn, what: str) -> str:
     return f"{place.space}:{name}" if place.space else name
 
 
-def _in_unit(value: Value, unit: str, relation: str) -> Value:
-    """A number in the unit that stands beside it; an entity has none, so a number is probably not said to be one."""
+def _in_unit(value: Value, unit: str) -> Value:
+    """A number, or a date, in the unit that stands beside it: the unit says that it is one."""
     if isinstance(value, str):
-        raise RecordProblem(
-            "unit-without-number",
-            f"the tail {shortened(value)!r} has the unit {shortened(unit)!r} and is not a number.",
-            f"Say --numeric {shortened(relation)!r}, or leave the unit empty.",
-        )
+        text = value
+        try:
+            value = read_written_date(text) if unit == DATE_UNIT else read_written_quantity(text)
+        except RecordProblem as problem:
+            raise RecordProblem(
+                "unit-without-number",
+                f"the tail {shortened(text)!r} has the unit {shortened(unit)!r} and is not a number.",
+                f"Leave the unit empty where the tail is a name. {problem.advice}",
+            ) from None
     if value.unit == DATE_UNIT and unit != DATE_UNIT:
         raise RecordProblem(
             "unit-of-date", f"a date has no unit, and here it is {shortened(unit)!r}.", "Leave the unit empty."

@@ -123,7 +123,9 @@ def _between(unit: str | Unit, target: str | Unit) -> tuple[Conversion, str, str
     if _in_seconds(of_source) != _in_seconds(of_wanted):
         raise DataError(
             f"{source.symbol} ({source.dimension}) cannot become {wanted.symbol} ({wanted.dimension}).",
-            advice="Choose a unit of the same dimension.",
+            advice=f"Money is never converted, since rates change: give the amount in {wanted.symbol}."
+            if all(one.dimension.startswith("currency") for one in (source, wanted))
+            else "Choose a unit of the same dimension.",
         )
     years = of_source.powers.get("year", 0) - of_wanted.powers.get("year", 0)
     factor = of_source.factor / of_wanted.factor * Fraction(_SECONDS_PER_YEAR) ** years
