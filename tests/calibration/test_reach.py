@@ -188,6 +188,30 @@ def test_answers_from_a_curve_reach_as_far_as_curves_err(noisy):
     assert nothing.read(older, "here").reach(asked).below[0] > 0
 
 
+def test_facts_with_many_qualifiers_do_not_drown_what_one_of_them_says():
+    """Twenty values of one qualifier each, and one of another that says how large the error is. Effects that were
+    fitted to all twenty at once passed their mark further each time, and in the end all counted for nothing.
+    """
+    chance, facts = random.Random(SEED), []
+    for _ in range(1_500):
+        members = [("member", f"person {one}") for one in chance.sample(range(60), 20)]
+        facts.append(("thing", "size", number(50.0), [*members, ("group", f"group {chance.randrange(GROUPS)}")]))
+    graph = graph_from_facts({"train": facts})
+    table, names, spread = graph.split("train"), graph.vocabulary, np.ones(graph.vocabulary.relation_count)
+    quiet = np.array([int(fact.qualifiers[-1].value.split()[1]) % 2 == 1 for fact in table.facts(names)])
+    count, relation = len(table), table.relation.astype(np.int64)
+    said, tail = SaidNumbers(np.zeros(count)), np.full(count, TAIL)
+    asked = AskedNumbers.of(table, np.arange(count), tail, relation, said, spread)
+    noise, random_numbers = np.where(quiet, QUIET, LOUD), np.random.default_rng(SEED)
+    nothing = ResidualScale.none(names, np.zeros((names.relation_count, BINS - 1)), spread)
+    radii = fit_conditional_radii(asked, noise * random_numbers.normal(size=count), nothing)
+    reach = radii.radius[radii.at(0.9), relation] * radii.reach(asked).above
+    inside = np.abs(noise * random_numbers.normal(size=(20, count))) <= reach
+    assert 0.87 <= inside[:, quiet].mean() <= 0.93
+    assert 0.87 <= inside[:, ~quiet].mean() <= 0.93
+    assert reach[~quiet].mean() >= 20 * reach[quiet].mean()
+
+
 def test_what_is_kept_says_the_same_when_it_is_read_back(one_number, tmp_path):
     path = shutil.copytree(one_number, tmp_path / "run")
     (path / CALIBRATION).unlink(missing_ok=True)

@@ -223,14 +223,16 @@ class ResidualScale:
         left = target - constant
         places = {kind: np.unique(key, return_inverse=True) for kind, (_, key) in said.items()}
         values = {kind: np.zeros(len(keys)) for kind, (keys, _) in places.items()}
+        entries = {kind: np.bincount(owner)[owner] for kind, (owner, _) in said.items()}  # of a question, of one kind
         for _ in range(_SWEEPS):
             for kind, (owner, _) in said.items():
-                keys, place = places[kind]
-                own = left[owner] + values[kind][place]
-                weight = np.bincount(place, minlength=len(keys)) + DRAWN[kind]
-                new = np.bincount(place, own, len(keys)) / weight
-                left -= np.bincount(owner, (new - values[kind])[place], len(left))
-                values[kind] = new
+                place, old = places[kind][1], values[kind]
+                # The qualifiers of one fact go no further together than one alone would: else, where they are many,
+                # they pass their mark, and by more each time.
+                weight = np.bincount(place, entries[kind]) + DRAWN[kind]
+                step = (np.bincount(place, left[owner]) - DRAWN[kind] * old) / weight
+                left -= np.bincount(owner, step[place], len(left))
+                values[kind] = old + step
         found = {kind: Effects(keys.astype(np.int64), values[kind]) for kind, (keys, _) in places.items()}
         return replace(self, constant=round(constant, _DIGITS), effects=found)
 
