@@ -86,6 +86,21 @@ def test_items_times_rows(links, by_kernel):
     agree(scaled(items, table, links, more), plain, [items, table, more], outer)
 
 
+@pytest.mark.parametrize(
+    "counts", [(0,), (1, 0, 3), (70, 8, 9, 0, 0, 17), (8,) * 40, (0,) * 600, (500, *[1] * 300)], ids=str
+)
+@pytest.mark.parametrize("nowhere", [0, 5, 30])
+def test_a_list_is_cut_into_the_same_pieces(counts, nowhere):
+    from hynt.batches.piece_kernel import cut_by_kernel
+
+    links = rows_of(*counts, nowhere=nowhere)
+    plain = fact_slots.pieces_of(links.offsets, links.rows, len(links.row))
+    found = cut_by_kernel(links.offsets, links.rows, len(links.row), LONGEST)
+    for one, other in zip(found, plain[:-1], strict=True):
+        assert one.dtype == other.dtype
+        assert torch.equal(one, other)
+
+
 def test_look_ups_and_sums_are_each_others_way_back():
     links = LISTS["long"]
     table = torch.randn(links.rows, 4, dtype=torch.float64, requires_grad=True)

@@ -10,6 +10,7 @@ added in their order: no atomics, and the same sums every time. Shapes follow fr
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import torch
@@ -178,10 +179,17 @@ class Pieces(NamedTuple):
     places: int
 
 
+HAS_KERNEL = find_spec("triton") is not None
+
+
 def pieces_of(offsets: Tensor, rows: int, items: int) -> Pieces:
     """From the offsets of `Links`, (rows + 2,) int32."""
     device = offsets.device
     longs, places = items // LONGEST + 1, 2 * (items // LONGEST) + 2
+    if HAS_KERNEL and offsets.is_cuda:
+        from hynt.batches.piece_kernel import cut_by_kernel
+
+        return Pieces._make([*cut_by_kernel(offsets, rows, items, LONGEST), places])
     count = torch.diff(offsets)  # (rows + 1,)
     parts = ((count + LONGEST - 1) // LONGEST).clamp(min=1)
     ends = torch.cumsum(parts, 0, dtype=torch.int32)
