@@ -149,8 +149,13 @@ def test_a_swept_score_does_not_depend_on_what_else_is_asked():
 
 @interpreted
 @pytest.mark.parametrize("segments", [[(2, 0), (1, 1), (2, 4)], [(3, 0)], [(2, 8)]])
-@pytest.mark.parametrize("filters", [5, 19])
-def test_the_kernel_gives_the_scores_gradients_and_statistics_of_the_plain_form(segments, filters):
+@pytest.mark.parametrize("dimension, filters, held", [(8, 5, 8), (8, 9, 3), (40, 3, 8)])
+def test_the_kernel_gives_the_scores_gradients_and_statistics_of_the_plain_form(
+    segments, dimension, filters, held, monkeypatch
+):
+    from hynt.kernels import convolved_minimum_kernel
+
+    monkeypatch.setattr(convolved_minimum_kernel, "HELD", held)  # with 3, some facts have more qualifiers than that
     layout = layout_of(segments)
     fits = {0: [0, 5], 1: [1], 4: [2, 3], 8: [3, 4]}
     rows = torch.tensor(
@@ -163,7 +168,7 @@ def test_the_kernel_gives_the_scores_gradients_and_statistics_of_the_plain_form(
     outer = torch.randn(len(rows), generator=torch.Generator().manual_seed(1))
     found = []
     for is_fused in (False, True):
-        model = model_for("hinge", FACTS, filters=filters).train()
+        model = model_for("hinge", FACTS, dimension=dimension, filters=filters).train()
         scores = model.fused_scores(batch, real) if is_fused else model.score_facts(batch, real)
         (scores * outer).sum().backward()
         gradients = {name: one.grad for name, one in model.named_parameters() if one.grad is not None}
