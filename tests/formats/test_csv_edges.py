@@ -85,8 +85,8 @@ def test_a_unit_beside_what_is_no_number_is_refused(tmp_path):
         (
             "unit-without-number",
             "the tail '80 or so' has the unit 'kg' and is not a number.",
-            "Leave the unit empty where the tail is a name. Write a finite decimal number in ASCII, such as 80, -0.5 or "
-            "1.2e6.",
+            "Leave the unit empty where the tail is a name. "
+            "Write a finite decimal number in ASCII, such as 80, -0.5 or 1.2e6.",
         ),
         ("unit-of-date", "a date has no unit, and here it is 'years'.", "Leave the unit empty."),
     ]

@@ -70,8 +70,19 @@ ANNOTATED = Fact(E + "s", E + "p", E + "o", (Qualifier(E + "in", Number(2020.0, 
         ":s :p :o . << :s :p :o >> :in 2020 ; :by :x .",
         "<< :s :p :o ~ :r >> :in 2020 . :s :p :o . :r :by :x .",
         "_:r :in 2020 . _:r rdf:reifies <<( :s :p :o )>> ; :by :x . :s :p :o .",
+        ":r a rdf:Statement ; rdf:subject :s ; rdf:predicate :p ; rdf:object :o ; :in 2020 ; :by :x . :s :p :o .",
+        ":s :p :o . [] :in 2020 ; rdf:object :o ; :by :x ; rdf:predicate :p ; rdf:subject :s .",
     ],
-    ids=["annotation", "named reifier", "rdf-star", "asserted later", "named rdf-star", "properties first"],
+    ids=[
+        "annotation",
+        "named reifier",
+        "rdf-star",
+        "asserted later",
+        "named rdf-star",
+        "properties first",
+        "RDF 1.0",
+        "RDF 1.0, without a class",
+    ],
 )
 def test_annotations_become_qualifiers_of_one_fact(tmp_path, text):
     found, report = turtle(text, tmp_path)

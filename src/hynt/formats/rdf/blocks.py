@@ -13,6 +13,7 @@ from hynt.formats.rdf.parsing import TripleTerm
 from hynt.formats.rdf.terms import (
     ABOUT_PAGES,
     EMPTY_LIST,
+    RDF,
     REIFIES,
     STATEMENT,
     TEXT_FOR_PEOPLE,
@@ -45,6 +46,33 @@ LEFT_OUT = frozenset(
 )
 """Reasons that are no fault of the file: what RDF can say and a fact cannot hold, or what Wikidata itself withdrew."""
 _NO_FACT = Fact("", "", "")
+_REIFICATION = (RDF + "subject", RDF + "predicate", RDF + "object")
+_REIFIED_CLASS = RDF + "Statement"
+
+
+def reified_triple(block: SubjectTriples) -> TripleTerm | None:
+    """The triple that a block speaks about in the words of RDF 1.0, once it has all three of them."""
+    said = [[value for predicate, value in block if predicate == part] for part in _REIFICATION]
+    if any(len(values) != 1 for values in said):
+        return None
+    (subject,), (relation,), (value,) = said
+    return TripleTerm(subject, relation, value) if isinstance(subject, str) and isinstance(relation, str) else None
+
+
+def with_reifies(block: SubjectTriples, triple: TripleTerm) -> dict[tuple[str, Any], int]:
+    """The same block in the words of RDF 1.2."""
+    line = min(number for (predicate, _), number in block.items() if predicate in _REIFICATION)
+    others = {
+        (predicate, value): number
+        for (predicate, value), number in block.items()
+        if predicate not in _REIFICATION and (predicate, value) != (TYPE, _REIFIED_CLASS)
+    }
+    return {(REIFIES, triple): line, **others}
+
+
+def is_reification(predicate: str) -> bool:
+    """Whether a predicate is one of the three."""
+    return predicate in _REIFICATION
 
 
 class Record(NamedTuple):
@@ -139,7 +167,8 @@ class BlockReader:
 
     def _qualifiers(self, block: SubjectTriples) -> Iterator[Qualifier]:
         for (predicate, value), line in block.items():
-            if predicate != REIFIES and not self._is_text_for_people(predicate, value):
+            is_class = (predicate, value) == (TYPE, _REIFIED_CLASS)
+            if not (predicate == REIFIES or is_class or self._is_text_for_people(predicate, value)):
                 yield from self._qualifier(line, relation_name(predicate), value)
 
     def _qualifier(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_folder
-from hynt.formats.rdf.blocks import LEFT_OUT, BlockReader
+from hynt.formats.rdf.blocks import LEFT_OUT, BlockReader, is_reification, reified_triple, with_reifies
 from hynt.formats.rdf.documents import load_pyoxigraph
 from hynt.formats.rdf.parsing import RdfTriple, TripleTerm, statements
 from hynt.formats.rdf.terms import (
@@ -247,6 +247,12 @@ class StatementJoiner:
         self.held += 1
         if predicate == REIFIES and isinstance(value, TripleTerm):
             self._annotated[value] = None
+            self._reifiers[subject] = None
+        elif is_reification(predicate) and (triple := reified_triple(block)) is not None:
+            self.held -= len(block)
+            block = self._blocks[subject] = with_reifies(block, triple)
+            self.held += len(block)
+            self._annotated[triple] = None
             self._reifiers[subject] = None
         elif predicate in LIST_PARTS:
             self._reader.lists[subject] = None
