@@ -38,7 +38,7 @@ def _found(running, wanted, rows, steps, by_longs: tl.constexpr):  # type: ignor
     return low
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def _of_row(running, row):  # type: ignore[no-untyped-def]
     """The number of a row's first piece, its first place, and its places: none unless it is long."""
     before, upto = tl.load(running + row - 1, row > 0, 0), tl.load(running + row)
