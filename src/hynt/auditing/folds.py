@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from hynt.errors import UsageError
 from hynt.graph.content_hash import Hashes, distinct, mixed
-from hynt.graph.fact_table import ENTITY_KIND, NUMBER_KIND, FactTable, components
+from hynt.graph.fact_table import FactTable
+from hynt.graph.splitting import names_used
 from hynt.graph.vocabulary import Flags, Ids, Vocabulary
 
 FACT = "fact"
@@ -123,11 +124,7 @@ class _Uses:
 
     @classmethod
     def of(cls, table: FactTable, vocabulary: Vocabulary) -> _Uses:
-        parts = components(table, vocabulary.relation_is_number)
-        named = parts.kind != NUMBER_KIND
-        relation = parts.relation.astype(np.int64) + vocabulary.entity_count
-        name = np.where(parts.kind == ENTITY_KIND, parts.entity, relation)
-        return cls(parts.row[named], name[named], vocabulary.entity_count + vocabulary.relation_count)
+        return cls(*names_used(table, vocabulary), vocabulary.entity_count + vocabulary.relation_count)
 
     def within(self, rows: Flags) -> _Uses:
         chosen = rows[self.row]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -55,18 +55,6 @@ class Judged:
 
 class AuditFolder(WorkFolder):
     """Where an audit keeps what it has done."""
-
-    def run(self, name: str) -> Path:
-        """Where the run of a fold is."""
-        return self.path / name
-
-    def inverse_temperature(self, name: str) -> dict[str, float] | None:
-        """What was fitted on a part; None where that is still to do."""
-        found = self.kept(f"sharpness-{name}")
-        return None if found is None else {task: float(value) for task, value in found["fitted"].items()}
-
-    def keep_inverse_temperature(self, name: str, found: Mapping[str, float]) -> None:
-        self.keep(f"sharpness-{name}", {"fitted": found})
 
     def keep_judged(self, name: str, judged: Judged) -> None:
         for task in _NAMES:
@@ -119,7 +107,7 @@ class Judges:
         return judged
 
     def _train(self, part: AuditPart, counted: str) -> None:
-        path = self.work.run(part.name)
+        path = self.work.path / part.name
         graph = None if (path / MANIFEST_NAME).exists() else self.plan.fold_graph(part.fold)
         run = RunFolder.open(path) if graph is None else start(graph, self.plan.settings, path, self.device)
         if run.is_finished:
@@ -135,14 +123,14 @@ class Judges:
             raise self._interrupted(f"{counted}: {stopped.what}") from None
 
     def _inverse_temperature(self, part: AuditPart) -> dict[str, float]:
-        kept = self.work.inverse_temperature(part.name)
-        if kept is not None:
-            return kept
+        done = f"sharpness-{part.name}"
+        if (kept := self.work.kept(done)) is not None:
+            return {task: float(value) for task, value in kept["fitted"].items()}
         self._stop_if_asked()
         judge = self._judge_of(part)
         fitted = {task: judge.inverse_temperature(task) for task in RANKED}
         found: dict[str, float] = {task: value for task, value in fitted.items() if value is not None}
-        self.work.keep_inverse_temperature(part.name, found)
+        self.work.keep(done, {"fitted": found})
         return found
 
     def _judge(self, part: AuditPart, inverse_temperature: dict[TaskName, float], counted: str) -> Judged:
@@ -169,7 +157,7 @@ class Judges:
         else:
             if self._loaded is None or self._loaded[0] != part.name:
                 with whole_run():
-                    self._loaded = (part.name, load_run(self.work.run(part.name), self.device))
+                    self._loaded = (part.name, load_run(self.work.path / part.name, self.device))
             loaded = self._loaded[1]
         table, shown = self.plan.table.take(part.facts), self.plan.learned.take(part.facts)
         seed = derived_seed(self.plan.settings.seed, part.name, "decoys")
