@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from hynt.errors import DataError, UsageError
 from hynt.formats.format import ReadOptions
@@ -20,6 +20,8 @@ UNIT = "unit"
 """The column of an edge list that holds the unit of a tail that is a number, as in the simple shape of `parquet`."""
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 
+_ROLES = ("head", "relation", "tail", "node", "labels")
+"""Of the columns of a property graph; Neo4j and APOC have names of their own for them."""
 _NUMBER_TYPES = frozenset({"int", "integer", "long", "short", "byte", "float", "double"})
 _DATE_TYPES = frozenset({"date", "datetime", "localdatetime"})
 _TEXT_TYPES = frozenset({"string", "char", "boolean", "time", "localtime", "duration", "point"})
@@ -125,39 +127,21 @@ def _place(name: str, names: list[str], option: str, path: Path) -> int:
 
 
 def _neo4j(names: list[str], found: dict[int, re.Match[str]], options: ReadOptions) -> FileColumns:
-    places = {
-        match[2].upper(): NameColumn(index, match[3] or "")
+    roles = dict(zip(("START_ID", "TYPE", "END_ID", "ID", "LABEL"), _ROLES, strict=True))
+    places: dict[str, Any] = {
+        roles[kind]: NameColumn(index, match[3] or "")
         for index, match in found.items()
-        if match[2].upper() != "IGNORE"
+        if (kind := match[2].upper()) in roles
     }
     columns = [_typed_column(index, name, options) for index, name in enumerate(names) if index not in found and name]
-    return FileColumns(
-        len(names),
-        tuple(columns),
-        head=places.get("START_ID"),
-        relation=places.get("TYPE"),
-        tail=places.get("END_ID"),
-        node=places.get("ID"),
-        labels=places.get("LABEL"),
-    )
+    return FileColumns(len(names), tuple(columns), **places)
 
 
 def _apoc(names: list[str], options: ReadOptions) -> FileColumns:
-    own = {"_start", "_end", "_type", "_id", "_labels"}
-    columns = [_column(index, name, options) for index, name in enumerate(names) if name not in own]
-
-    def place(name: str) -> NameColumn | None:
-        return NameColumn(names.index(name)) if name in names else None
-
-    return FileColumns(
-        len(names),
-        tuple(columns),
-        head=place("_start"),
-        relation=place("_type"),
-        tail=place("_end"),
-        node=place("_id"),
-        labels=place("_labels"),
-    )
+    roles = dict(zip(("_start", "_type", "_end", "_id", "_labels"), _ROLES, strict=True))
+    columns = [_column(index, name, options) for index, name in enumerate(names) if name not in roles]
+    places: dict[str, Any] = {role: NameColumn(names.index(name)) for name, role in roles.items() if name in names}
+    return FileColumns(len(names), tuple(columns), **places)
 
 
 def _edge_list(names: list[str], options: ReadOptions, path: Path) -> FileColumns:

@@ -135,12 +135,12 @@ def _assembled(given: Mapping[str, Iterator[Fact]], has_splits: bool, words: Gra
                 try:
                     assembler.add(fact, part if has_splits else None)
                 except RecordProblem as problem:
-                    raise located(problem, part, index) from None
+                    raise _of_fact(problem, part, index) from None
         assembly = assembler.finish()
         return assembly.to_graph(Manifest(name=words.get("name", ""), importing=assembly.report))
 
 
-def located(problem: RecordProblem, part: str, index: int) -> DataError:
+def _of_fact(problem: RecordProblem, part: str, index: int) -> DataError:
     """A record's problem as an error that names the fact."""
     return DataError.of(problem, f"{part} fact {index + 1}")
 
@@ -150,7 +150,7 @@ def _facts(values: Facts, part: str) -> Iterator[Fact]:
         try:
             yield as_fact(value)
         except RecordProblem as problem:
-            raise located(problem, part, index) from None
+            raise _of_fact(problem, part, index) from None
 
 
 def as_fact(given: Any) -> Fact:
@@ -244,43 +244,30 @@ def facts_of_table(table: Any, columns: TableColumns, part: str) -> Iterator[Fac
                 f"the column {name!r} holds {arrow.schema.field(name).type}, but names are text.",
                 advice="Turn it into strings first.",
             )
-    if columns.wide:
-        readers = {name: _reader(types[name], _asked(name, columns)) for name in (*wanted, *tails)}
-        yield from _facts_of_wide(arrow.select([columns.head, *wanted, *tails]), len(wanted), readers, part)
-        return
-    readers = {name: _reader(types[name], _asked(name, columns)) for name in (*main[2:], *wanted)}
-    by_relation = types[columns.tail] in ("text", "number") and _asked(columns.tail, columns) is None
-    row = 0
-    for batch in arrow.select([*main, *wanted]).to_batches(BATCH_ROWS):
-        lists = [column.to_pylist() for column in batch.columns]
-        for values in zip(*lists, strict=True):
-            row += 1
-            try:
-                yield _fact_of_row(values, wanted, readers, columns, by_relation)
-            except RecordProblem as problem:
-                raise DataError.of(problem, f"{part} table, row {row}") from None
+    readers = {name: _reader(types[name], _asked(name, columns)) for name in (*main[2:], *wanted, *tails)}
+    by_relation = not columns.wide and types[columns.tail] in ("text", "number") and not _asked(columns.tail, columns)
+    chosen = arrow.select([*main, *wanted, *tails])
+    batches = (batch.columns for batch in chosen.to_batches(BATCH_ROWS))
+    rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch), strict=True))
+    for place, row in enumerate(rows, 1):
+        try:
+            if columns.wide:
+                yield from _facts_of_thing(row, wanted, tails, readers)
+            else:
+                yield _fact_of_row(row, wanted, readers, columns, by_relation)
+        except RecordProblem as problem:
+            raise DataError.of(problem, f"{part} table, row {place}") from None
 
 
-def _facts_of_wide(
-    arrow: pa.Table, pair_count: int, readers: dict[str, Callable[[Any], Value]], part: str
+def _facts_of_thing(
+    row: tuple[Any, ...], wanted: list[str], tails: list[str], readers: dict[str, Callable[[Any], Value]]
 ) -> Iterator[Fact]:
-    """The facts of rows of a head, the values of its qualifiers, and those of its relations."""
-    names = arrow.column_names[1:]
-    row = 0
-    for batch in arrow.to_batches(BATCH_ROWS):
-        for head, *cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            row += 1
-            try:
-                subject = check_name(head or "", "head")
-                found = list(zip(names, cells, strict=True))
-                pairs = tuple(
-                    Qualifier(name, readers[name](cell)) for name, cell in found[:pair_count] if cell is not None
-                )
-                for name, cell in found[pair_count:]:
-                    if cell is not None:
-                        yield Fact(subject, name, readers[name](cell), pairs)
-            except RecordProblem as problem:
-                raise DataError.of(problem, f"{part} table, row {row}") from None
+    """A fact for each relation of a row: its head, the values of its qualifiers, and those of its relations."""
+    subject = check_name(row[0] or "", "head")
+    found = list(zip([*wanted, *tails], row[1:], strict=True))
+    held, said = found[: len(wanted)], found[len(wanted) :]
+    pairs = tuple(Qualifier(name, readers[name](cell)) for name, cell in held if cell is not None)
+    yield from (Fact(subject, name, readers[name](cell), pairs) for name, cell in said if cell is not None)
 
 
 def as_arrow(table: Any) -> pa.Table:

@@ -162,6 +162,21 @@ def _what_is_wrong(text: str) -> str:
     return f"{shown} is not a number."
 
 
+class Remembered(dict[str, Value]):
+    """Values by their spelling, found once and kept, as many as fit: graphs repeat themselves."""
+
+    def __init__(self, read: Callable[[str], Value], most: int = 500_000) -> None:
+        super().__init__()
+        self._read, self._most = read, most
+
+    def __missing__(self, text: str) -> Value:
+        value = self._read(text)
+        if len(self) >= self._most:
+            self.clear()
+        self[text] = value
+        return value
+
+
 # The datatypes of XML Schema that say that a literal is a number or a date, by their names after `XSD`.
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -208,7 +223,7 @@ def spell(number: Number) -> Spelling:
     value, literal, unit = number
     if unit == DATE_UNIT:
         for text in (literal, _day(value)):
-            if _date_value(text) == value:
+            if date_value(text) == value:
                 return Spelling(text, True, "", None if text == literal else literal)
     if JSON_NUMBER.fullmatch(literal) and _number_value(literal) == value:
         return Spelling(literal, False, unit, None)
@@ -332,7 +347,8 @@ def _day(value: float) -> str:
         return ""
 
 
-def _date_value(text: str) -> float | None:
+def date_value(text: str) -> float | None:
+    """The decimal year of a date as written; None where it is none."""
     try:
         return parse_iso_date(text)[0]
     except UnreadableDate:

@@ -24,7 +24,7 @@ from urllib.parse import quote, unquote
 
 from hynt.errors import RecordProblem
 from hynt.formats import values as xml_schema
-from hynt.formats.values import XSD, check_name, parse_number, read_date
+from hynt.formats.values import XSD, check_name, date_value, parse_number, read_date
 from hynt.graph.fact import DATE_UNIT, Number, Value
 from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
 
@@ -251,7 +251,7 @@ def literal_of(number: Number) -> tuple[str, str]:
     if unit == DATE_UNIT:
         for text in (literal, format_date(value)):
             datatype = _date_datatype(text)
-            if datatype and _same_date(text, value):
+            if datatype and date_value(text) == value:
                 return text, XSD + datatype
     try:
         text = literal if parse_number(literal) == value else repr(value)
@@ -283,13 +283,6 @@ def _date_datatype(text: str) -> str:
         r"-?[0-9]{4,}": "gYear",
     }
     return next((datatype for shape, datatype in shapes.items() if re.fullmatch(shape, text, re.ASCII)), "")
-
-
-def _same_date(text: str, value: float) -> bool:
-    try:
-        return parse_iso_date(text)[0] == value
-    except UnreadableDate:
-        return False
 
 
 def _shown(text: str) -> str:
