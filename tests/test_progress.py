@@ -113,7 +113,7 @@ def test_a_notebook_rewrites_its_line(monkeypatch, capsys, clock):
         clock.now = 3.0
         progress.update("answering", 200, 200)
     shown = capsys.readouterr()
-    first, second = "answering 100 of 200: ", "answering 200 of 200: about 0 s left"
+    first, second = "answering 100 of 200", "answering 200 of 200"
     assert shown.out == f"\r{first}\r{second}\r{' ' * len(second)}\rhalf\n\r{second}\r{' ' * len(second)}\r"
     assert shown.err == ""
 
@@ -136,9 +136,19 @@ class TestTraining:
         training = TrainingProgress(progress)
         for epoch, (items, seconds, left) in enumerate([(1000, 2.0, 3.0), (1000, 2.0, 1.0), (500, 1.0, -0.01)], 1):
             training.epoch_done(EpochRecord("masked facts", epoch, 900, 1e-3, {"link": 5.0}, {}, items, seconds, left))
+        assert said() == ["epoch 1: loss link 5, 500 facts/s, about 3 s left", "epoch 3: loss link 5, 500 facts/s"]
+
+    def test_where_validation_may_end_training_nobody_knows_what_is_left(self, lines):
+        """It said "about 0 s left" at the end of each fall of the rate, and went on twice as long."""
+        progress, said = lines
+        training = TrainingProgress(progress)
+        for epoch, until in ((1, 3), (3, 3), (8, 9), (9, 9)):
+            record = EpochRecord("masked facts", epoch, 9, 1e-3, {"link": 5.0}, {}, 1000, 2.0, None, until)
+            training.epoch_done(record)
         assert said() == [
-            "epoch 1: loss link 5, 500 facts/s, about 3 s left",
-            "epoch 3: loss link 5, 500 facts/s, about 0 s left",
+            "epoch 1 of 3: loss link 5, 500 facts/s; on while validation improves, about 4 s left",
+            "epoch 3 of 3: loss link 5, 500 facts/s; validation says whether it goes on",
+            "epoch 9 of 9: loss link 5, 500 facts/s",
         ]
 
     def test_validations_and_notes_stay(self, lines):

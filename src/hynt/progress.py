@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 _BAR = 20  # columns
+LEAST = 0.5
+"""Seconds that are worth telling: what is done, or nearly, is not about to take 0 s more."""
 
 
 class Progress:
@@ -120,8 +122,8 @@ class ShownProgress(Progress):
             one = unit.removesuffix("s") if (total or done) == 1 and " " not in unit else unit
             words = [f"{counted} {one}{percent}", *speed, *words]
         head = stage if unit else f"{stage} {counted}"
-        last = [] if left is None else [f"about {duration(left)} left"]
-        line = visible(f"{head}: {', '.join([*words, *last])}")
+        last = [] if left is None or left < LEAST else [f"about {duration(left)} left"]
+        line = visible(f"{head}: {', '.join([*words, *last])}".removesuffix(": "))
         if self._bar is not None:
             room = self._bar.console.width - _BAR - 2
             while len(line) > room and len(words) > bool(unit):  # what is left to wait for is never cut off

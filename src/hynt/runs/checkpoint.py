@@ -266,12 +266,15 @@ class TrainingProgress(Watcher):
             share = self.seconds / (self.seconds + left) if self.seconds else share
         is_last = record.epoch == last or (record.time_left is not None and record.time_left <= 0)
         speed = record.items / record.seconds if record.seconds > 0 else 0.0
+        ahead = "" if record.until is None or record.epoch == record.epochs else "; on while validation improves"
+        if record.epoch == record.until != record.epochs:  # how much is left is what validation is about to say
+            ahead, left = "; validation says whether it goes on", 0.0
         self.progress.update(
             "epoch",
             record.epoch,
             total,
             share=share,
-            note=f"{record.loss_text}, {speed:,.0f} facts/s{'; on while validation improves' if record.until else ''}",
+            note=f"{record.loss_text}, {speed:,.0f} facts/s{ahead}",
             seconds_left=left,
             always=self.epochs == 1 or is_last,
         )
