@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -390,3 +392,25 @@ def test_the_luckiest_of_runs_that_are_alike_is_not_taken_for_the_best():
         for index, one in enumerate((weights, alike)):
             errors[index] += float((said[60:] @ one - truth[60:]).square().mean())
     assert errors[0] < 1.04 * errors[1]
+
+
+FITTING = """
+import numpy as np, torch
+from hynt.evaluation.combination_weights import Asked, fit_ranks
+from hynt.training.estimate import peak_memory
+torch.manual_seed(0)
+count, members = 2000, 6
+features = torch.randn(count, 400, members, dtype=torch.float64)
+features[:, 0] += torch.linspace(0.5, 1.5, members)
+present, answered = torch.ones(count, 400, dtype=torch.bool), torch.ones(count, members, dtype=torch.bool)
+asked = Asked(features, present, np.arange(count) % 3, torch.zeros(count, dtype=torch.float64), answered)
+before = peak_memory()
+fit_ranks(asked, [True] * members, 1)
+print((peak_memory() - before) / features.nbytes)
+"""
+
+
+def test_fitting_weights_copies_scores_a_few_times_only():
+    """It took eight times their size: most of what finishing a run of HN-YG takes."""
+    done = subprocess.run([sys.executable, "-c", FITTING], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 3

@@ -201,7 +201,8 @@ def test_an_estimate_tells_what_weighing_statistics_takes_on_top():
     # The kind with most scores: heads or tails, of which the model and five statistics rank each entity.
     table, entities = graph.split("valid"), graph.vocabulary.entity_count
     questions = max(len(table), table.qualifier_total)
-    assert found.weighing == 7 * 8 * 6 * questions * (min(entities, 6 * 64 + 64) + 1)
+    scores = 8 * 6 * questions * (min(entities, 6 * 64 + 64) + 1)
+    assert found.weighing == 3 * scores + 1_000 * len(graph.split("train")) + 40_000_000
     assert found.memory == found.process + found.weighing
 
 

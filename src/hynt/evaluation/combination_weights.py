@@ -7,7 +7,7 @@ questions it was not fitted on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -54,20 +54,21 @@ def _mean(able: Sequence[bool], trained: int) -> Tensor:
 
 
 def fit_ranks(asked: Asked, able: Sequence[bool], trained: int) -> GroupWeights:
+    """What is asked is scaled in place: it is the largest thing there is while a run is finished."""
     count, mean = len(able), _mean(able, trained)
     spread = _spread(asked)
-    scaled = replace(asked, features=asked.features / spread)
     usable = torch.tensor(able) & (spread > SMALLEST)
     together = replace(asked, features=asked.features @ mean.unsqueeze(1) / (spread @ mean))
     nothing, only = torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.bool)
     prior = _softmax_fit(together, nothing, only, 1e-3) / (spread @ mean) * mean * spread
+    asked.features.div_(spread)
 
     def fit(some: Asked) -> Tensor:
         return _softmax_fit(some, prior, usable, TO_MEAN)
 
-    weights = _better(scaled, fit, [prior, *(_one_hot(count, one) for one in range(count) if able[one])], _reciprocal)
+    weights = _better(asked, fit, [prior, *(_one_hot(count, one) for one in range(count) if able[one])], _reciprocal)
     relations: dict[int, Tensor] = {}
-    for relation, some in _by_relation(scaled):
+    for relation, some in _by_relation(asked):
         own = _better(some, lambda part: _softmax_fit(part, weights, usable, TO_ALL), [weights], _reciprocal)
         if own is not weights:
             relations[relation] = own
@@ -80,17 +81,26 @@ SMALLEST = 1e-9
 
 def _spread(asked: Asked) -> Tensor:
     """(members,) how far the scores of a question's candidates lie apart."""
-    weight = asked.present.double()
-    mean = torch.einsum("nc,ncm->nm", weight, asked.features) / weight.sum(1, keepdim=True)
-    apart = asked.features - mean.unsqueeze(1)
-    variance = torch.einsum("nc,ncm->m", weight, apart.square_()) / weight.sum()
-    return variance.sqrt().clamp(min=SMALLEST)
+    total = torch.zeros(asked.features.shape[2], dtype=torch.float64)
+    for features, present in _some_at_once(asked.features, asked.present):
+        weight = present.double()
+        mean = torch.einsum("nc,ncm->nm", weight, features) / weight.sum(1, keepdim=True)
+        total += torch.einsum("nc,ncm->m", weight, (features - mean.unsqueeze(1)).square_())
+    return (total / asked.present.sum()).sqrt().clamp(min=SMALLEST)
+
+
+AT_ONCE = 256
+"""Questions whose scores are copied at a time: all of them would be hundreds of megabytes, several times over."""
+
+
+def _some_at_once(*parts: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    return zip(*(torch.split(part, AT_ONCE) for part in parts), strict=True)
 
 
 def _softmax_fit(asked: Asked, prior: Tensor, usable: Tensor, strength: float) -> Tensor:
     """(members,) by Newton's method: the weights that make the answers likeliest, drawn to `prior`."""
     use = torch.nonzero(usable).squeeze(1)
-    features, weights = asked.features[..., use], prior[use].clone()
+    features, weights = asked.features if usable.all() else asked.features[..., use], prior[use].clone()
     hidden = torch.where(asked.present, 0.0, float("-inf")).double()
     pull = strength * torch.eye(len(use), dtype=torch.float64)
 
@@ -100,12 +110,13 @@ def _softmax_fit(asked: Asked, prior: Tensor, usable: Tensor, strength: float) -
 
     before = loss(weights)
     for _ in range(NEWTON_STEPS):
-        chance = torch.softmax(features @ weights + hidden, dim=1)
-        mean = torch.einsum("nc,ncm->nm", chance, features)
-        gradient = (mean - features[:, 0]).sum(0) + strength * (weights - prior[use])
-        weighed = (features * chance.unsqueeze(2)).flatten(0, 1)
-        square = weighed.t() @ features.flatten(0, 1) - mean.t() @ mean
-        step = torch.linalg.solve(square + pull, gradient)
+        gradient, square = strength * (weights - prior[use]), pull.clone()
+        for some, out in _some_at_once(features, hidden):
+            chance = torch.softmax(some @ weights + out, dim=1)
+            mean = torch.einsum("nc,ncm->nm", chance, some)
+            gradient += (mean - some[:, 0]).sum(0)
+            square += (some * chance.unsqueeze(2)).flatten(0, 1).t() @ some.flatten(0, 1) - mean.t() @ mean
+        step = torch.linalg.solve(square, gradient)
         if gradient @ step < SMALLEST_GAIN:
             break
         size = 1.0
@@ -241,6 +252,7 @@ def _better(
     marks = torch.tensor([[float(mark(half, one).sum()) for one in plain] for half in halves], dtype=torch.float64)
     chosen = sum(float(marks[1 - side, marks[side].argmax()]) for side in (0, 1))
     fitted = sum(float(mark(halves[1 - side], fit(halves[side])).sum()) for side in (0, 1))
+    del halves  # as large together as all of it, which is fitted next
     first = float(marks[:, 0].sum())
     if fitted > max(chosen, first):
         return fit(asked)
@@ -251,12 +263,11 @@ SMALLEST_HALF = 4
 """Questions below which nothing can be told from a half."""
 
 
-def _by_relation(asked: Asked, least: int = FOR_A_RELATION) -> list[tuple[int, Asked]]:
+def _by_relation(asked: Asked, least: int = FOR_A_RELATION) -> Iterator[tuple[int, Asked]]:
     found, counts = np.unique(asked.relation, return_counts=True)
     enough: NDArray[np.int64] = found[counts >= least]
-    if len(found) == 1:  # its weights are those of all
-        return []
-    return [(int(one), asked.take(torch.from_numpy(np.flatnonzero(asked.relation == one)))) for one in enough]
+    for one in enough if len(found) > 1 else ():  # a single one has the weights of all
+        yield int(one), asked.take(torch.from_numpy(np.flatnonzero(asked.relation == one)))
 
 
 def _group(
