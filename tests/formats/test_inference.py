@@ -190,3 +190,16 @@ def test_an_empty_file_is_called_empty(tmp_path):
     (tmp_path / "facts.csv").touch()
     with pytest.raises(UsageError, match=r"facts\.csv is empty\. Give a file that holds facts"):
         infer_format(tmp_path / "facts.csv")
+
+
+def test_a_list_in_json_is_refused_with_what_makes_lines_of_it(tmp_path):
+    path = tmp_path / "facts.json"
+    for text in ('[{"head": "a", "relation": "r", "tail": "b"}]', '[\n{"head": "a",\n"tail": "b"},\n{}\n]', "[\n"):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UsageError, match="this is one list in JSON") as problem:
+            infer_format(path)
+        assert "jq -c '.[]' FILE > FILE.jsonl" in problem.value.advice
+    for text in ('[\n{"type": "item", "claims": {}},\n{}]\n', '{"type": "item", "claims": {}}\n'):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UsageError, match="this is Wikidata's JSON, of which a graph is created"):
+            infer_format(path)

@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Collection, Container, Iterator
 from pathlib import Path
+from typing import Any
 
 from hynt.errors import DataError, UsageError
 from hynt.formats.csv_columns import ENDS, RELATIONS
@@ -105,13 +106,38 @@ def _fitting(path: Path) -> Iterator[str]:
     lines = sample_lines(path)
     if not lines:
         return
-    if lines[0].lstrip().startswith(("{", "[")):
+    if lines[0].lstrip().startswith("["):
+        _refuse_list(lines)
+    elif lines[0].lstrip().startswith("{"):
         yield from _fitting_json(lines, name)
     elif _is_header(lines[0]):
         cells = lines[0].split("\t")
         yield "tsv" if cells == ["head", "relation", "tail"] or _has_marks(lines) else "csv-edges"
     elif not name.endswith(".csv"):  # whether a table without a known header has one at all cannot be told
         yield from _fitting_rows(lines)
+
+
+def _refuse_list(lines: list[str]) -> None:
+    """A list in JSON is read by no format: the whole of it would have to be held. Its first member says what to do,
+    unless it is longer than what was looked at."""
+    text = "\n".join(lines).lstrip("[ \t\n")
+    try:
+        _refuse_wikidata(json.JSONDecoder().raw_decode(text)[0] if text else None)
+    except (ValueError, RecursionError):
+        return
+    raise UsageError(
+        "this is one list in JSON, and facts are read line by line.",
+        advice="Write each member on a line of its own: jq -c '.[]' FILE > FILE.jsonl. Of a dump of Wikidata: hynt "
+        "create wikidata FILE --all --out GRAPH.",
+    )
+
+
+def _refuse_wikidata(record: Any) -> None:
+    if isinstance(record, dict) and record.keys() & {"claims", "entities"}:
+        raise UsageError(
+            "this is Wikidata's JSON, of which a graph is created.",
+            advice="Say: hynt create wikidata FILE --all --out GRAPH.",
+        )
 
 
 def _fitting_json(lines: list[str], name: str) -> Iterator[str]:
@@ -125,15 +151,11 @@ def _fitting_json(lines: list[str], name: str) -> Iterator[str]:
         return
     if not isinstance(record, dict):
         return
+    _refuse_wikidata(record)
     if len(record.keys() & {"head", "relation", "tail"}) > 1:  # with one missing, jsonl says which
         yield "jsonl"
     elif record.get("type") in ("node", "relationship") or record.keys() & {"nodes", "vertices"}:
         yield "graph-json"
-    elif record.keys() & {"claims", "entities"}:
-        raise UsageError(
-            "this is Wikidata's JSON, of which a graph is created.",
-            advice="Say: hynt create wikidata FILE --all --out GRAPH.",
-        )
     elif all(isinstance(value, str | list | int) for value in record.values()):
         yield "nary-json"
 

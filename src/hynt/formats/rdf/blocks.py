@@ -60,7 +60,7 @@ def reified_triple(block: SubjectTriples) -> TripleTerm | None:
 
 
 def with_reifies(block: SubjectTriples, triple: TripleTerm) -> dict[tuple[str, Any], int]:
-    """The same block in the words of RDF 1.2."""
+    """The same block with the triple after `rdf:reifies`, as RDF 1.2 has it, and without what RDF 1.0 needed."""
     line = min(number for (predicate, _), number in block.items() if predicate in _REIFICATION)
     others = {
         (predicate, value): number
@@ -71,7 +71,7 @@ def with_reifies(block: SubjectTriples, triple: TripleTerm) -> dict[tuple[str, A
 
 
 def is_reification(predicate: str) -> bool:
-    """Whether a predicate is one of the three."""
+    """Whether a predicate names the subject, the predicate or the object of a triple that is spoken about."""
     return predicate in _REIFICATION
 
 
