@@ -94,26 +94,24 @@ class MaskedBatch:
 
     def task(self) -> Tensor:
         """(rows,) int64: the `Task` of each row, from what is visible."""
-        number = self.tail_number_masked
-        if self.layout.slots:
-            number = torch.where(self.asks_qualifier, self.qualifier_number_masked[self.slot_of_asked], number)
-        return _task_at(self.asked, number)
+        return _task_at(self.asked, self._where_asked(self.tail_number_masked, self.qualifier_number_masked))
 
     @property
     def number_beside(self) -> Tensor:
         """(rows,) float64: the number beside an asked relation, in the graph's unit; 0 without one."""
-        number = self.tail_value
-        if self.layout.slots:
-            number = torch.where(self.asks_qualifier, self.qualifier_value[self.slot_of_asked], number)
-        return torch.where(self.asks_relation, number, 0.0)
+        return torch.where(self.asks_relation, self._where_asked(self.tail_value, self.qualifier_value), 0.0)
 
     def asked_relation(self) -> Tensor:
         """(rows,) int64: the relation beside the asked component, or the id of a masked relation where it is what is
         asked.
         """
+        return self._where_asked(self.relation, self.qualifier_relation)
+
+    def _where_asked(self, of_triplet: Tensor, of_slot: Tensor) -> Tensor:
+        """(rows,) what holds where something is asked: of the triplet (rows,), or of the qualifier, by slot."""
         if not self.layout.slots:
-            return self.relation
-        return torch.where(self.asks_qualifier, self.qualifier_relation[self.slot_of_asked], self.relation)
+            return of_triplet
+        return torch.where(self.asks_qualifier, of_slot[self.slot_of_asked], of_triplet)
 
     def with_tensors(self, **changed: Tensor) -> MaskedBatch:
         """A copy with some tensors exchanged."""

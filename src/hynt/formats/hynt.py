@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
 from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
-from hynt.formats.values import DATES, NUMBERS, XSD, looks_like_number, parse_number, shortened
+from hynt.formats.values import DATES, NUMBERS, XSD, Remembered, looks_like_number, parse_number, shortened
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.units.dates import ImpossibleDate, UnreadableDate, format_date, parse_iso_date, parse_wikidata_time
 
@@ -118,29 +118,24 @@ _LITERAL = re.compile(r'"([^"]*)"(?:\^\^(?:<([^<>"]+)>|([A-Za-z0-9_.-]+:[A-Za-z0
 _WIKIDATA_TIME = re.compile(r"[+-][0-9]+-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?")
 _MAY_START_A_NUMBER = frozenset('"+-.0123456789nNiI')
 _DATE_ADVICE = "Correct the date, or remove the fact."
-TOKENS_REMEMBERED = 500_000
 
 
-class TokenValues(dict[str, Value]):
-    """Values by their spelling, found once and remembered: graphs repeat themselves."""
+class TokenValues(Remembered):
+    """Values by their spelling; a date that no calendar has is noted each time, or refused."""
 
     def __init__(self, report: ReadReport, *, strict: bool) -> None:
-        super().__init__()
+        super().__init__(read_token)
         self._report = report
         self._strict = strict
 
     def __missing__(self, token: str) -> Value:
         try:
-            value = read_token(token)
+            return super().__missing__(token)
         except _OddDate as odd:
             if self._strict:
                 raise RecordProblem("impossible-date", odd.what, _DATE_ADVICE) from None
             self._report.note("impossible-date", odd.what, "Kept with the value its authors gave it.")
             return odd.number  # not remembered, so that each one is noted
-        if len(self) >= TOKENS_REMEMBERED:
-            self.clear()
-        self[token] = value
-        return value
 
 
 class _OddDate(Exception):

@@ -127,31 +127,20 @@ def check_source(
     format_name: str,
     options: ImportOptions | None = None,
     *,
+    preview: bool = False,
     progress: Progress = SILENT,
 ) -> tuple[ReadReport, dict[str, Any]]:
-    """Read everything, write nothing: what was found, and what an import would make of it ({} with bad records)."""
+    """Read everything, write nothing: what was found, and what an import would make of it ({} with bad records). A
+    `preview` leaves out what cannot be kept, and shows the first facts as the graph would have them, and the kind, unit
+    and use of every relation.
+    """
     run = _opened(source, format_name, options, progress)
     with run.assembler:
         run.collect()
-        if run.report.rejected:
+        if run.report.rejected and not preview:
             return run.report, {}
-        return run.report, outcome_of(run.settled())
-
-
-def preview_source(
-    source: Path | Sequence[Path],
-    format_name: str,
-    options: ImportOptions | None = None,
-    *,
-    progress: Progress = SILENT,
-) -> tuple[ReadReport, dict[str, Any]]:
-    """Read everything, write nothing: as `check_source`, with the first facts as the graph would have them, and the
-    kind, unit and use of every relation. Records that cannot be kept are left out."""
-    run = _opened(source, format_name, options, progress)
-    with run.assembler:
-        run.collect()
         assembly = run.settled()
-        return run.report, {**outcome_of(assembly), **looked_at(assembly)}
+        return run.report, {**outcome_of(assembly), **(looked_at(assembly) if preview else {})}
 
 
 def _opened(

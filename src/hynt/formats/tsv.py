@@ -22,15 +22,13 @@ from typing import TYPE_CHECKING
 from hynt.errors import RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
 from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
-from hynt.formats.values import parse_number, read_date, shortened, spell
+from hynt.formats.values import Remembered, parse_number, read_date, shortened, spell
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
 
 HEADER = "head\trelation\ttail"
-CELLS_REMEMBERED = 500_000
-
 _NUMBER = re.compile(r"=([^ |\\]+)(?: ((?:[^|\\]|\\.)+))?(?:\|(.*))?")
 _DATE = re.compile(r"@([^|\\]+)(?:\|(.*))?")
 _ESCAPE = re.compile(r"\\(.?)")
@@ -40,7 +38,7 @@ _DATE_ADVICE = "A date is written as @1922-01-28, @1922-01 or @1922; an entity t
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:
-    values = _CellValues()
+    values = Remembered(read_cell)
 
     def parse(line: str) -> Fact | None:
         cells = line.split("\t")
@@ -71,17 +69,6 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
 
 def _is_header(cells: list[str], report: ReadReport) -> bool:
     return report.line == 1 and cells[:3] == ["head", "relation", "tail"]
-
-
-class _CellValues(dict[str, Value]):
-    """Values by their spelling, found once and remembered."""
-
-    def __missing__(self, cell: str) -> Value:
-        value = read_cell(cell)
-        if len(self) >= CELLS_REMEMBERED:
-            self.clear()
-        self[cell] = value
-        return value
 
 
 def read_cell(cell: str) -> Value:

@@ -32,12 +32,13 @@ from hynt.limits import LARGEST_INDEX
 from hynt.names import nearest
 
 BUILT_IN = ("world",)
-_ENTITIES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("entity", "label", "type")])
-_RELATIONS = pa.schema(
-    [pa.field(name, pa.string(), nullable=False) for name in ("relation", "label", "kind", "unit", "scale")]
-)
-
-_NAME_TABLES = {"entities.parquet": _ENTITIES, "relations.parquet": _RELATIONS}
+_NAME_TABLES = {
+    f"{file}.parquet": pa.schema([pa.field(name, pa.string(), nullable=False) for name in columns])
+    for file, columns in (
+        ("entities", ("entity", "label", "type")),
+        ("relations", ("relation", "label", "kind", "unit", "scale")),
+    )
+}
 
 
 def save_graph(graph: KnowledgeGraph, folder: Path, *, overwrite: bool = False) -> Manifest:
@@ -60,7 +61,7 @@ def load_graph(source: str | os.PathLike[str]) -> KnowledgeGraph:
     """
     folder = graph_folder(source)
     manifest = read_manifest(folder)
-    needed = {"entities.parquet", "relations.parquet"}
+    needed = set(_NAME_TABLES)
     names = [split for split in SPLITS if f"{split}.parquet" in manifest.files]
     unknown = set(manifest.files) - needed - {f"{split}.parquet" for split in SPLITS}
     if not needed <= set(manifest.files) or not names or unknown:
@@ -81,7 +82,7 @@ def load_graph(source: str | os.PathLike[str]) -> KnowledgeGraph:
 def saved_names(folder: Path) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
     """The entities and relations of a saved graph, without its facts."""
     manifest = read_manifest(folder)
-    listed = {name: _checked(folder, name, manifest.files[name]) for name in ("entities.parquet", "relations.parquet")}
+    listed = {name: _checked(folder, name, manifest.files[name]) for name in _NAME_TABLES}
     return _names(folder, listed, manifest)
 
 
@@ -124,7 +125,7 @@ def is_graph(folder: Path) -> bool:
 
 
 def check_target(folder: Path, *, overwrite: bool) -> None:
-    """Refuses a folder that a graph would not be saved to. Whoever reads for hours first asks before."""
+    """Refuses a folder that a graph would not be saved to; also called before hours of reading."""
     if folder.exists() and not overwrite:
         raise UsageError(
             f"{folder} exists already.", where="out", advice="Choose another folder, or say --overwrite to replace it."
@@ -148,11 +149,11 @@ def _save(
     counts = {"entities": vocabulary.entity_count, "relations": vocabulary.relation_count}
     counts["number_relations"] = int(vocabulary.relation_is_number.sum())
     names = Names(vocabulary)
-    relations = ((r.name, r.label, r.kind, r.unit, r.scale) for r in vocabulary.relations)
+    relations = [(r.name, r.label, r.kind, r.unit, r.scale) for r in vocabulary.relations]
+    told = {"entities.parquet": entities, "relations.parquet": relations}
     with new_folder(folder, overwrite=overwrite) as staging:
         rows = {
-            "entities.parquet": _write(staging / "entities.parquet", _ENTITIES, [_batch(_ENTITIES, entities)]),
-            "relations.parquet": _write(staging / "relations.parquet", _RELATIONS, [_batch(_RELATIONS, relations)]),
+            name: _write(staging / name, schema, [_batch(schema, told[name])]) for name, schema in _NAME_TABLES.items()
         }
         for split, chunks in tables.items():
             batches = (names.to_columns(chunk) for chunk in chunks)

@@ -21,7 +21,7 @@ from hynt.batches.number_scaling import Expectation, NumberScaling
 from hynt.errors import UsageError
 from hynt.evaluation.combining import combined
 from hynt.graph.changes import refuse_other_kinds
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import FactTable, concatenate, empty_table
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.vocabulary import Floats, Ids, Vocabulary
@@ -35,7 +35,7 @@ from hynt.runs.opening import LoadedRun
 from hynt.runs.training_data import training_splits, training_table
 
 FEWEST = 8
-"""Different numbers from which on a relation that is new to a run gets a scale of its own."""
+"""The least number of different numbers for which a relation that is new to a run gets a scale of its own."""
 
 
 def on_graph(loaded: LoadedRun, graph: KnowledgeGraph, splits: Sequence[str] | None = None) -> LoadedRun:
@@ -124,9 +124,13 @@ def _reference_numbers(home: LoadedRun, vocabulary: Vocabulary, table: FactTable
 
 def _number_facts(relation: Ids, value: Floats) -> FactTable:
     """A fact for each number; whose it is does not matter."""
-    count, none = len(relation), np.zeros(0, dtype=np.int32)
-    filler, empty = np.zeros(count, dtype=np.int32), pa.array([], type=pa.string())
-    literal = pa.array([""] * count, type=pa.string())
-    offsets = np.zeros(count + 1, dtype=np.int64)
-    columns = (filler, relation.astype(np.int32), filler, value.astype(np.float64), literal, offsets)
-    return FactTable(*columns, none, none, np.zeros(0), empty)
+    filler = np.zeros(len(relation), dtype=np.int32)
+    return replace(
+        empty_table(),
+        head=filler,
+        relation=relation.astype(np.int32),
+        tail_entity=filler,
+        tail_number=value.astype(np.float64),
+        tail_literal=pa.array([""] * len(relation), type=pa.string()),
+        offsets=np.zeros(len(relation) + 1, dtype=np.int64),
+    )

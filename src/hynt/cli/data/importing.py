@@ -107,10 +107,10 @@ def _tell(result: dict[str, Any], done: ImportResult, out: Console) -> None:
 
 
 def _preview(source: list[Path], format: str, wanted: ImportOptions, output: SavedOutput) -> None:
-    from hynt.formats.importing import preview_source
+    from hynt.formats.importing import check_source
 
     with about(source[0]), interruptible(), ShownProgress() as progress:
-        report, outcome = preview_source(source, format, wanted, progress=progress)
+        report, outcome = check_source(source, format, wanted, preview=True, progress=progress)
     result: dict[str, Any] = {
         "format": format or ", ".join(dict.fromkeys(report.inferred)),
         **report.to_mapping(),
