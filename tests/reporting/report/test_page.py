@@ -148,6 +148,7 @@ def test_split_is_read_once_however_often_the_report_is_made(run):
     again = make_report(load(run, "cpu"))
     assert again.reused
     assert load(run, "cpu").loaded.run.reads("test") == 1
+    assert re.fullmatch(r"<report: [\d,]+ kB, \d+ sections, figures measured before>", repr(again))
     assert again.page == make_report(predictor).page, "kept figures make the same page"
     forced = make_report(predictor, again=True)
     assert (forced.reused, forced.measurements["reads_of_split"]) == (False, 2)

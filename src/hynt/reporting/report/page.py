@@ -60,6 +60,10 @@ class Report:
     reused: bool  # whether the figures were measured before, so that the split was not read again
     sections: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        measured = "measured before" if self.reused else "measured now"
+        return f"<report: {len(self.page.encode()) / 1e3:,.0f} kB, {len(self.sections)} sections, figures {measured}>"
+
 
 def make_report(
     predictor: Predictor,
