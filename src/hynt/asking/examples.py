@@ -24,12 +24,12 @@ EXAMPLES = "examples.json"
 QUESTIONS = 1024
 """Held-out questions of a task that are looked at, spread over the split."""
 FEWEST = 3
-"""Held-out questions from which on a relation's quality is compared."""
+"""The least number of held-out questions for which a relation's quality is compared."""
 MOST_QUALIFIERS = 3
 MOST_ANSWERS = 5
 """Facts that answer a question alike, up to which it is worth showing: Asia is the continent of too many."""
 NEARLY = 0.7
-"""From this share of the best relation's quality on, one whose facts carry qualifiers is preferred."""
+"""A relation whose facts carry qualifiers is preferred if it has at least this share of the best one's quality."""
 
 
 class HeldOutExample(NamedTuple):

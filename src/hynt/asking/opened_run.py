@@ -33,7 +33,7 @@ class OpenedRun:
     """A run and its graph, each read when it is first needed."""
 
     _elsewhere = False
-    """Whether it is asked of a graph that is given, and no version of its own."""
+    """Whether it is asked about a graph that was given, not about a version of its own."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class OpenedRun:
         """
         if Journal(self.path).latest() == self.version:
             return None
-        return self._begun_anew(trained=self.trained, _version=None)
+        return self._fresh_copy(trained=self.trained, _version=None)
 
     def _journal(self, version: int) -> list[Version]:
         return Journal(self.path).versions()[:version]
@@ -165,9 +165,9 @@ class OpenedRun:
 
     def asked_of(self, graph: KnowledgeGraph, loaded: LoadedRun) -> Self:
         """A copy that answers from these; what was made of the graph before is left behind."""
-        return self._begun_anew(graph=graph, loaded=loaded, _elsewhere=loaded.home is not None)
+        return self._fresh_copy(graph=graph, loaded=loaded, _elsewhere=loaded.home is not None)
 
-    def _begun_anew(self, **known: Any) -> Self:
+    def _fresh_copy(self, **known: Any) -> Self:
         """A copy that knows these, and of the run itself what holds for any graph."""
         other, device = copy(self), self.device
         other.__dict__ = {name: value for name, value in self.__dict__.items() if name in _KEPT}

@@ -83,7 +83,7 @@ def off_scale(loaded: LoadedRun, table: FactTable) -> list[tuple[int, UsageError
 
 
 REACH = 1.0
-"""In widths of a relation's training range: a number further outside it is none that the model can judge."""
+"""How far outside a relation's training range, in its widths, the model can still judge a number."""
 
 
 def in_reach(scaling: NumberScaling, relation: Ids, value: Floats) -> Flags:

@@ -40,7 +40,7 @@ EACH_SIDE = 0.01
 """The share on each side that is not of the bulk; more in small relations, so that a single number never is."""
 
 ENOUGH = 10
-"""Numbers from which on a relation has a bulk."""
+"""The least number of numbers that make a bulk."""
 
 
 def clip_outliers(table: FactTable, vocabulary: Vocabulary, log_relations: Sequence[str]) -> tuple[FactTable, int]:
@@ -81,7 +81,7 @@ def edges(table: FactTable, vocabulary: Vocabulary, log_relations: Sequence[str]
 ALL, ADDED = "all", "added"
 
 ENOUGH_TO_COMPARE = 2_000
-"""Facts that are judged at least, where that takes no training: what is suspicious shows beside what is usual."""
+"""The least number of facts judged where that takes no training: what is suspicious shows beside what is usual."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ LEVEL = 0.9
 """Of the intervals around predicted numbers."""
 
 MANY = 300
-"""Stored values from which on a place is judged by decoys of its own."""
+"""The least number of stored values for which a place is judged by decoys of its own."""
 
 _FEW_ERRORS = 5
 

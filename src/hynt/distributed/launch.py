@@ -84,9 +84,7 @@ def launch(arguments: Sequence[str], processes: int, lost: str, advice: str) -> 
 
 
 def _cause(started: Sequence[subprocess.Popen[bytes]]) -> int:
-    """Whose failure is that of the job: of those that failed on their own the first; then of those that were stopped,
-    be it because another one failed.
-    """
+    """Whose failure is the job's: the first process that failed on its own, or else the first that was stopped."""
     codes = [process.returncode for process in started]
     own = [rank for rank, code in enumerate(codes) if code > 0 and code not in (LEFT_ALONE, INTERRUPTED)]
     return [*own, *(rank for rank, code in enumerate(codes) if code == INTERRUPTED), 0][0]

@@ -43,7 +43,7 @@ def same_facts(one: Hashes, other: Hashes) -> Flags:
 
 
 def with_shuffled_numbers(table: FactTable, relation_is_number: Flags, seed: int = 0) -> FactTable:
-    """The same facts with the numbers of each relation dealt anew among them, tails and qualifiers alike: whatever a
+    """The same facts with the numbers of each relation shuffled among them, tails and qualifiers alike: whatever a
     model then owes to numbers, it owes to how many there are and how they spread.
     """
     relation = np.concatenate([table.relation, table.qualifier_relation])

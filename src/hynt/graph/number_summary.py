@@ -184,7 +184,7 @@ def _is_long_tailed(numbers: SortedNumbers) -> NDArray[np.bool_]:
 
 
 ENOUGH_TO_TRY = 30
-"""Validation numbers from which on they say whether a log scale suits a relation."""
+"""The least number of validation numbers that can say whether a log scale suits a relation."""
 
 
 def tried_on_both(graph: KnowledgeGraph, names: Sequence[str]) -> list[int]:
@@ -380,8 +380,8 @@ def hiding_numbers(vocabulary: Vocabulary, tables: Sequence[FactTable]) -> list[
 
 
 FEWEST_TO_JUDGE = 10
-"""Training numbers from which on what all of them are is taken for what they must be. Numbers without a unit are
-counts as long as all are whole, however few.
+"""The least number of training numbers whose common traits are taken for rules. Numbers without a unit are counts as
+long as all are whole, however few.
 """
 _WHOLE = 2.0**53
 """Doubles from here on are all whole, and say nothing by it."""

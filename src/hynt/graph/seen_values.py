@@ -119,9 +119,9 @@ def place_keys(position: Ids, relation: NDArray[np.integer], sort: NDArray[np.ge
 
 
 NEARLY_ALWAYS = 0.95
-"""The share of a relation's facts from which on a qualifier belongs to them."""
+"""The share of a relation's facts that must carry a qualifier for it to belong to them."""
 FEWEST_FACTS = 20
-"""Facts from which on a relation has a habit."""
+"""The least number of facts that show what a relation's facts usually say."""
 _SHARED = 0.05
 """Of the facts that carry a qualifier: a number that fewer of them have says nothing about others."""
 _SLACK = 0.1

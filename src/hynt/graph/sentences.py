@@ -23,7 +23,7 @@ _POWER = re.compile(r"(?<=[^\W\d_])[2-6](?![^\W_])")
 _COUNTED = {"year": "years", "degree": "degrees", "byte": "bytes", "day": "days", "month": "months"}
 _SIGNS = {"percent": "%", "per mille": "‰"}
 _CLOSE_TO_A_YEAR = 1e-9
-_YEARS, _MONTHS = 4.0, 1 / 3  # intervals from which on a date is told as a year, and as a month
+_YEARS, _MONTHS = 4.0, 1 / 3  # the narrowest intervals that show a date as a year, and as a month
 _STEPS = 20  # an interval is told by so many steps of its last digit at least
 _LONGEST = 300
 

@@ -21,7 +21,7 @@ from hynt.graph.vocabulary import begins, offsets_of, spaced
 
 _LONGEST = 200  # characters of a name that is written in the place of an id
 _MOST_TYPED, _COMMON = 10_000, 0.1
-"""Entities whose types are counted, and the share from which on a type is named."""
+"""Entities whose types are counted, and the least share for which a type is named."""
 BINS = 40
 """Of the distribution of a relation's numbers."""
 

@@ -158,7 +158,7 @@ class Journal:
         return [version for version, _ in self._lines()]
 
     def mark(self) -> tuple[int, int]:
-        """What is another after each version: where the journal ends, and when it was written to."""
+        """Where the journal ends, and when it was last written to: another pair after each version."""
         try:
             found = (self.folder / JOURNAL).stat()
         except OSError:

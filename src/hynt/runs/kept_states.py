@@ -1,4 +1,4 @@
-"""States of observed facts that outlive the process: a fresh one answers without reading the graph anew.
+"""States of observed facts that outlive the process: a fresh one answers without reading the graph again.
 
 They lie in the user's cache folder and never in a run, so no run that was fetched brings any; a folder that others
 may write to is not used. A file is named by the hash of all that its states are made from (weights, facts, ranks of

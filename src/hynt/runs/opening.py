@@ -128,7 +128,7 @@ def load_run(
     """Loads a run and checks every file before it is used. An unfinished run answers with its best weights so far.
 
     The graph of a run that was opened already is not read again. With `shuffle_literals` the model reads training facts
-    whose numbers were dealt anew.
+    whose numbers were shuffled.
     """
     opened = place if isinstance(place, SavedRun) else SavedRun.open(place)
     run, path, device = RunFolder(opened.path, opened.manifest), opened.path, torch.device(device)

@@ -165,7 +165,7 @@ def what_is_wrong(problem: SyntaxError | MemoryError) -> str:
 class _OneLineAtATime:
     """A stream that gives its reader one line per call, so that the line being parsed is known.
 
-    A parser begins a text of many lines anew with each call: the longer nothing came of what it got, the more it gets.
+    A parser starts a text of many lines over with each call: the longer it has found nothing, the more it is given.
 
     A declaration in XML, of a document type or an entity, is refused before the parser sees it.
     """
