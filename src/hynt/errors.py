@@ -117,6 +117,15 @@ def not_installed(package: str, extra: str, *, what: str = "", where: str = "") 
     return UsageError(said, where=where, advice=f"Install it with: pip install 'hynt[{extra}]'.")
 
 
+@contextmanager
+def needing(package: str, extra: str, *, what: str = "", where: str = "") -> Iterator[None]:
+    """Within the block a package of an extra is imported, or asked for one of its own."""
+    try:
+        yield
+    except ImportError as problem:
+        raise not_installed(package or problem.name or extra, extra, what=what, where=where) from None
+
+
 class RecordProblem(Exception):
     """One record cannot become a fact. Whoever reads the file catches it, adds the place and counts the reason."""
 

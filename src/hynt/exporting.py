@@ -27,7 +27,7 @@ from hynt import __version__
 from hynt.batches.buckets import BatchLayout, LayoutIndex, Span, layout_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.masked_batch import MaskedBatch, Task, mask
-from hynt.errors import DataError, UsageError, not_installed
+from hynt.errors import DataError, UsageError, needing
 from hynt.files import whole_file
 from hynt.graph.fact_table import component_count
 from hynt.models.combination import TaskWeights
@@ -166,12 +166,10 @@ def _compared(runtime: Any, file: Path, scoring: ScoringModule, questions: Trial
 
 
 def _libraries() -> tuple[Any, Any]:
-    try:
+    with needing("", "onnx", where="--format"):
         import onnx
         import onnxruntime
         import onnxscript  # noqa: F401 - torch's exporter needs it
-    except ImportError as problem:
-        raise not_installed(problem.name or "onnx", "onnx", where="--format") from None
     return onnx, onnxruntime
 
 
@@ -193,6 +191,7 @@ def _quiet() -> Iterator[None]:
 
 # Questions about real facts, with what torch answers: what an exported model is tried on.
 
+CANDIDATES: dict[Task, Candidates] = {Task.LINK: Entities(), Task.RELATION: Relations(), Task.NUMBER: ScaledNumber()}
 FACTS = 40
 """How many facts are asked about, in each of their components."""
 
@@ -223,7 +222,7 @@ def trial_questions(loaded: LoadedRun, capacity: int) -> TrialQuestions:
     found, truth = _answered(loaded, batch, answers.task), {}
     with torch.no_grad():
         question = loaded.trained.read(batch)
-        for task, candidates in ((Task.LINK, Entities()), (Task.RELATION, Relations()), (Task.NUMBER, ScaledNumber())):
+        for task, candidates in CANDIDATES.items():
             if task in found:
                 scores = loaded.trained.score(question, candidates).float().numpy()
                 truth[task] = np.asarray(scores[found[task]])
@@ -311,8 +310,7 @@ class ScoringModule(nn.Module):
         """`tensors` are the fields of `Inputs`, in order."""
         given = Inputs(*tensors)
         question = self.model.read(self._batch(given))
-        kinds: dict[Task, Candidates] = {Task.LINK: Entities(), Task.RELATION: Relations(), Task.NUMBER: ScaledNumber()}
-        return tuple(self.model.score(question, kinds[task]) for task in self.tasks)
+        return tuple(self.model.score(question, CANDIDATES[task]) for task in self.tasks)
 
     def _batch(self, given: Inputs) -> MaskedBatch:
         count, capacity = given.head.shape[0], self.capacity
@@ -325,23 +323,10 @@ class ScoringModule(nn.Module):
             rows * (1 + capacity),
         )
         layout = cast(BatchLayout, _Rectangle(count, capacity))
-        return MaskedBatch(
-            self.model.sizes,
-            layout,
-            places,
-            given.head,
-            given.relation,
-            given.tail_entity,
-            given.tail_number,
-            given.tail_number.new_zeros(count, dtype=torch.float64),  # nothing that is exported reads it
-            given.tail_is_number,
-            given.tail_number_hidden,
-            given.qualifier_relation.reshape(-1),
-            given.qualifier_entity.reshape(-1),
-            given.qualifier_number.reshape(-1),
-            given.tail_number.new_zeros(count * capacity, dtype=torch.float64),
-            given.qualifier_is_number.reshape(-1),
-            given.qualifier_number_hidden.reshape(-1),
-            given.qualifier_present.reshape(-1),
-            given.asked,
-        )
+        fields = {
+            name.replace("_hidden", "_masked"): one.reshape(-1) if name.startswith("qualifier_") else one
+            for name, one in zip(Inputs._fields, given, strict=True)
+        }
+        for name in ("tail_number", "qualifier_number"):  # values that nothing that is exported reads
+            fields[name.replace("number", "value")] = torch.zeros_like(fields[name], dtype=torch.float64)
+        return MaskedBatch(self.model.sizes, layout, places, **fields)

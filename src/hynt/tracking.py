@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeGuard
 
 from hynt.config import flat, to_mapping
-from hynt.errors import UsageError, not_installed
+from hynt.errors import UsageError, needing
 from hynt.names import advice_on
 from hynt.runs import CONFIG
 from hynt.runs.checkpoint import EpochRecord, Interrupted, ValidationRecord, Watcher
@@ -71,11 +71,9 @@ class ToMlflow:
     """One run in the experiment `hynt`."""
 
     def __init__(self) -> None:
-        try:
+        with needing("MLflow", "mlflow", where="--track"):
             from mlflow import entities
             from mlflow.tracking import MlflowClient
-        except ImportError:
-            raise not_installed("MLflow", "mlflow", where="--track") from None
         logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of the tables it makes
         self._client_of, self._entities = MlflowClient, entities
 
@@ -115,10 +113,8 @@ class ToTensorBoard:
     """A folder of event files per run."""
 
     def __init__(self) -> None:
-        try:
+        with needing("TensorBoard", "tensorboard", where="--track"):
             from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise not_installed("TensorBoard", "tensorboard", where="--track") from None
         self._make: Any = SummaryWriter
 
     def begin(self, run: Tracked) -> None:
@@ -145,10 +141,8 @@ class ToWandb:
     """One run in the project `hynt`. Neither source code nor the output of the terminal is sent."""
 
     def __init__(self) -> None:
-        try:
+        with needing("Weights & Biases", "wandb", where="--track"):
             import wandb
-        except ImportError:
-            raise not_installed("Weights & Biases", "wandb", where="--track") from None
         self._wandb: Any = wandb
 
     def begin(self, run: Tracked) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 from hynt.asking.examples import EXAMPLES
 from hynt.batches.masked_batch import Task
 from hynt.calibration.calibration import CALIBRATION
-from hynt.errors import DataError, HyntError, UsageError, not_installed
+from hynt.errors import DataError, HyntError, UsageError, needing
 from hynt.files import (
     MANIFEST_NAME,
     hashes,
@@ -39,6 +39,7 @@ from hynt.graph.splitting import SPLITS
 from hynt.models.contract import Part
 from hynt.runs import CONFIG, READS, RECORD, SCALING, WEIGHTS
 from hynt.runs.checkpoint import task_weights
+from hynt.runs.journal import UPDATES, Journal
 from hynt.runs.opening import load_run
 from hynt.runs.run_folder import COMBINATION, ENVIRONMENT, GRAPH, MEANS, MEMBERS, RunFolder
 from hynt.sharing.cards import CROISSANT, CardFacts, card_facts, card_text, croissant_text
@@ -172,12 +173,10 @@ def download(repository: Repository, folder: Path) -> Path:
 
 
 def _library() -> Any:
-    try:
+    with needing("huggingface_hub", "hub"):
         import huggingface_hub
         import huggingface_hub.errors
         import huggingface_hub.utils
-    except ImportError:
-        raise not_installed("huggingface_hub", "hub") from None
     library: Any = huggingface_hub
     if not sys.stderr.isatty():
         library.utils.disable_progress_bars()
@@ -241,7 +240,8 @@ def push(
         "destination": destination,
         "on_the_hub": destination.startswith(HUB),
         "files": [*names, *beside],
-        "left_out": surplus(path),
+        "left_out": [name for name in surplus(path) if not name.startswith(f"{UPDATES}/")],
+        "updates_left_out": Journal(path).latest(),
         "licence": facts.licence or None,
         "graph_included": facts.graph is not None,
     }

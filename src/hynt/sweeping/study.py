@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from hynt.batches.epoch_plan import derived_seed
 from hynt.config import from_mapping, to_mapping, with_overrides
-from hynt.errors import DataError, UsageError, not_installed
+from hynt.errors import DataError, UsageError, needing, not_installed
 from hynt.evaluation.metrics import LOWER_IS_BETTER
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.model_choice import settings_class_for
@@ -314,7 +314,9 @@ class StudyStorage:
         """The storage, with tables made where there are none. A worker shows every `heartbeat` seconds that it is
         alive; one that was not heard of for `grace` seconds is lost, and its trial is tried again.
         """
-        optuna, alchemy = load_optuna(), _load_sqlalchemy()
+        optuna = load_optuna()
+        from sqlalchemy import exc
+
         options: dict[str, Any] = {} if self.is_server else {"connect_args": {"timeout": 60}}
         for attempt in range(_TRIES_TO_OPEN):
             try:
@@ -329,12 +331,12 @@ class StudyStorage:
                 )
             except ImportError as problem:
                 raise not_installed(problem.name or "a driver", "sweep", what="this storage") from None
-            except (alchemy.exc.ProgrammingError, alchemy.exc.IntegrityError, alchemy.exc.OperationalError) as problem:
+            except (exc.ProgrammingError, exc.IntegrityError, exc.OperationalError) as problem:
                 # Two workers that both find an empty server both make the tables; the slower one finds them there.
                 if attempt + 1 == _TRIES_TO_OPEN or "connection" in str(problem).lower():
                     raise self.refused(problem) from None
                 time.sleep(0.5 * (attempt + 1))
-            except (alchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as problem:
+            except (exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as problem:
                 raise self.refused(problem) from None
         raise AssertionError("the loop returns or raises")
 
@@ -352,16 +354,7 @@ class StudyStorage:
 
 def load_optuna() -> Any:
     """The library, quiet: what it would log is told by hynt itself."""
-    try:
+    with needing("Optuna", "sweep", what="a sweep"):
         import optuna
-    except ImportError:
-        raise not_installed("Optuna", "sweep", what="a sweep") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
-
-
-def _load_sqlalchemy() -> Any:
-    import sqlalchemy
-    import sqlalchemy.exc
-
-    return sqlalchemy
