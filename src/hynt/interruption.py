@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -42,6 +43,21 @@ def stopping_on_signals() -> Iterator[Stopper]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def end_with_parent() -> None:
+    """From now on this process ends when the one that started it is gone: one that is killed cannot end the others, and
+    they must not go on in the dark.
+    """
+    from multiprocessing import parent_process
+
+    def watch() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 # A polite end (`kill`, a closing terminal, a job scheduler's time limit) cleans up as Ctrl-C does.

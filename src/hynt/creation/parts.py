@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-import os
 import signal
-import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +46,7 @@ from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import UnitRule
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.units.conversion import Conversion, lookup
+from hynt.interruption import end_with_parent
 
 UNITS = pa.schema([("unit", pa.string()), ("si_unit", pa.string())])
 
@@ -363,18 +361,10 @@ _prepared: tuple[Parser, BuildFolder, UnitRule, int] | None = None
 def _prepare(job: ParseJob, work: BuildFolder) -> None:
     """Runs once in each process that parses."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     global _prepared
     parse = get_source(job.source).parser(job.selection, job.settings)
     _prepared = parse, work, job.settings.units, job.longest_line
-
-
-def _end_with_parent() -> None:
-    """A first process that is killed cannot end the others: they must see that it is gone."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait_for([parent.sentinel])
-        os._exit(1)
 
 
 def _build(part: PartJob) -> PartSummary:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 from queue import Empty
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ from hynt.errors import DataError, HyntError, UsageError
 from hynt.files import MANIFEST_NAME, new_folder, write_whole, writing
 from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.storage import graph_folder, load_graph, save_graph
-from hynt.interruption import Stopper
+from hynt.interruption import Stopper, end_with_parent
 from hynt.runs.checkpoint import Interrupted
 from hynt.runs.journal import graph_as_of
 from hynt.runs.model_choice import settings_class_for
@@ -302,7 +301,7 @@ def _in_process(plan: Plan, worker: int, news: Queue[TrialNews | tuple[str, str,
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; one of them decides
     signal.signal(signal.SIGTERM, ask)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()  # its trial is then tried again by another
     if plan.threads is not None:
         import torch
 
@@ -314,11 +313,3 @@ def _in_process(plan: Plan, worker: int, news: Queue[TrialNews | tuple[str, str,
     except HyntError as problem:
         news.put((problem.what, problem.where, problem.advice))
         raise SystemExit(1) from None
-
-
-def _end_with_parent() -> None:
-    """A worker whose sweep was killed must not go on in the dark: its trial is then tried again by another."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
