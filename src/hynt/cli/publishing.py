@@ -13,6 +13,7 @@ import typer
 
 from hynt.cli.options import RunArgument, ScoringDevice
 from hynt.cli.output import Output, SavedOutput, note_to_person
+from hynt.names import plural
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -122,6 +123,12 @@ def _print_pushed(console: Console, result: dict[str, Any]) -> None:
         console.print(f"it is on this machine; to send it to the hub, say hf:{_repository(result['destination'])}")
     if result["left_out"]:
         console.print(f"left out, since a run works without them: {visible(', '.join(result['left_out']))}")
+    if result["updates_left_out"]:
+        told = plural(result["updates_left_out"], "update")
+        console.print(
+            f"without the {told} of its graph: what is given away answers as it did before; to give all away, "
+            f"hynt train {result['run']} --from {result['run']} --out NEW, and push NEW"
+        )
     if result["licence"] is None:
         console.print("no licence is stated: see that you may give the graph away, and say --licence")
     if not result["graph_included"]:
