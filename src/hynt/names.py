@@ -60,6 +60,11 @@ def as_given(names: Iterable[str]) -> str:
     return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
+def shortened(text: str, length: int = 60) -> str:
+    """A text for a message: whole if it is short, else its beginning."""
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
 # Named things in one visible place: formats, models, presets.
 
 T = TypeVar("T")

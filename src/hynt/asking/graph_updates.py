@@ -15,10 +15,10 @@ from hynt.asking.fitting import fitted_facts, refuse_unreadable
 from hynt.errors import DataError, UsageError
 from hynt.formats.fact_file import FactFile
 from hynt.formats.outcome import find_unmarked, hints_at
-from hynt.formats.values import shortened
 from hynt.graph.changes import encoded, unknown_facts
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Vocabulary
+from hynt.names import shortened
 from hynt.runs.journal import GraphChange, Journal, Version
 from hynt.runs.place import SavedRun
 

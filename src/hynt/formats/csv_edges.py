@@ -26,10 +26,10 @@ from hynt.formats.csv_columns import (
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import text_lines
 from hynt.formats.source_files import bare_name
-from hynt.formats.values import check_name, read_written_date, read_written_quantity, shortened
+from hynt.formats.values import check_name, read_written_date, read_written_quantity
 from hynt.graph.fact import DATE_UNIT, Fact, Qualifier, Value
 from hynt.graph.units.conversion import lookup
-from hynt.names import as_given
+from hynt.names import as_given, shortened
 
 NODE_LABEL = ":LABEL"
 """The relation between a node and its labels."""

@@ -23,11 +23,11 @@ from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_lines
 from hynt.formats.opening import read_object, text_lines
 from hynt.formats.source_files import bare_name
-from hynt.formats.values import as_description, check_name, shortened
+from hynt.formats.values import as_description, check_name
 from hynt.graph.storage import is_graph, saved_names
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Entity, RelationKind, Scale
-from hynt.names import advice_on
+from hynt.names import advice_on, shortened
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph

@@ -21,9 +21,10 @@ from hynt.formats.opening import open_bytes, stat_of
 from hynt.formats.plain import is_time, split_cells
 from hynt.formats.registry import FORMATS
 from hynt.formats.source_files import SIDECAR_STEMS, bare_name, split_of
-from hynt.formats.values import looks_like_number, shortened
+from hynt.formats.values import looks_like_number
 from hynt.graph.fact import Number
 from hynt.graph.storage import is_graph
+from hynt.names import shortened
 
 _MARKED = re.compile(r"=[-+.\d]\S*( .*)?|@-?\d{4}\S*")
 _NEO4J = re.compile(r".*:(START_ID|END_ID|ID)(\(.*\))?")

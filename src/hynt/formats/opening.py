@@ -22,10 +22,10 @@ from typing import Any, BinaryIO, NoReturn, Protocol, cast
 
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.values import CONTROL_CHARACTERS, check_finite, empty_name, parse_number, shortened
+from hynt.formats.values import CONTROL_CHARACTERS, check_finite, empty_name, parse_number
 from hynt.graph.fact import Fact, Number
 from hynt.limits import WATCHED_OUTPUT
-from hynt.names import named_twice
+from hynt.names import named_twice, shortened
 
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive", "Unpack it and give the folder."),

@@ -25,7 +25,7 @@ from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.splitting import find_leakage
 from hynt.graph.units.conversion import lookup
 from hynt.graph.vocabulary import Vocabulary
-from hynt.names import as_given, plural
+from hynt.names import as_given, plural, shortened
 
 PREVIEWED = 10
 """Facts that a preview shows."""
@@ -239,5 +239,5 @@ def hint_at_numbers(graph: KnowledgeGraph) -> str | None:
 
 
 def _listed(names: list[str]) -> str:
-    shown = [name if len(name) <= 30 else f"{name[:27]}..." for name in names[:_NAMES_SHOWN]]
-    return ", ".join(shown) + (f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else "")
+    shown = ", ".join(shortened(name, 30) for name in names[:_NAMES_SHOWN])
+    return shown + (f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else "")

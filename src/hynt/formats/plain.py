@@ -19,8 +19,9 @@ from hynt.errors import DataError, RecordProblem
 from hynt.formats.declarations import find_sidecar, read_id_map
 from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
 from hynt.formats.opening import facts_from_lines, wrong_shape
-from hynt.formats.values import looks_like_number, parse_number, read_date, shortened
+from hynt.formats.values import looks_like_number, parse_number, read_date
 from hynt.graph.fact import Fact, Number, Qualifier, Value
+from hynt.names import shortened
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph

@@ -21,16 +21,12 @@ from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.units.conversion import lookup
 from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
+from hynt.names import shortened
 
 CONTROL_CHARACTERS = "".join(map(chr, (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F)))
 """C0 and delete, without tab, line feed and carriage return."""
 
 _UNUSABLE = re.compile(f"[{re.escape(CONTROL_CHARACTERS)}\ud800-\udfff]")
-
-
-def shortened(text: str, length: int = 60) -> str:
-    """A text for a message: whole if it is short, else its beginning."""
-    return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def check_name(name: str, what: str) -> str:

@@ -27,6 +27,7 @@ from hynt.errors import DataError, UsageError, not_installed
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.opening import ByteStream, open_bytes
 from hynt.limits import DEEPEST_RDF, PARSER_MEMORY, PARSER_SECONDS, SMALL_DOCUMENT, WATCHED_OUTPUT
+from hynt.names import shortened
 
 _READ_BYTES = 2**16
 _QUADS_PER_BLOCK = 500
@@ -158,8 +159,7 @@ def what_is_wrong(problem: SyntaxError | MemoryError) -> str:
     """The parser's words for it, without the place."""
     if isinstance(problem, MemoryError):
         return "a single text or name is too long."
-    text = _PLACE.sub("", problem.msg)
-    return (text if len(text) <= 200 else text[:197] + "...").rstrip(".") + "."
+    return shortened(_PLACE.sub("", problem.msg), 200).rstrip(".") + "."
 
 
 class _OneLineAtATime:

@@ -27,6 +27,7 @@ from hynt.formats import values as xml_schema
 from hynt.formats.values import XSD, check_name, date_value, parse_number, read_date
 from hynt.graph.fact import DATE_UNIT, Number, Value
 from hynt.graph.units.dates import UnreadableDate, format_date, parse_iso_date
+from hynt.names import shortened
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal
@@ -216,7 +217,7 @@ def literal_values(literal: Literal, keep_text: bool) -> list[ReadValue]:
             return [ReadValue("", text_entity(text, literal.language))]
         raise RecordProblem(
             "text-literal",
-            f"{_shown(text)} is text, and a fact holds entities and numbers.",
+            f"{shortened(text, 40)!r} is text, and a fact holds entities and numbers.",
             "To make an entity of each text, give --string-literals keep.",
         )
     if datatype.startswith(UNIT_BASE):
@@ -225,7 +226,7 @@ def literal_values(literal: Literal, keep_text: bool) -> list[ReadValue]:
         return coordinates(found[2], found[1])
     raise RecordProblem(
         "unsupported-datatype",
-        f"{_shown(text)} has the datatype {datatype}.",
+        f"{shortened(text, 40)!r} has the datatype {datatype}.",
         "Numbers and dates of XML Schema are read; write the value as one of them.",
     )
 
@@ -268,7 +269,7 @@ def _number(text: str, datatype: str) -> Number:
     if datatype in INTEGERS and not _INTEGER.fullmatch(text):
         raise RecordProblem(
             "bad-number",
-            f"{_shown(text)} is not an integer, though its datatype says {datatype.removeprefix(XSD)!r}.",
+            f"{shortened(text, 40)!r} is not an integer, though its datatype says {datatype.removeprefix(XSD)!r}.",
             "Correct the text or the datatype.",
         )
     return Number(parse_number(text), text)
@@ -283,10 +284,6 @@ def _date_datatype(text: str) -> str:
         r"-?[0-9]{4,}": "gYear",
     }
     return next((datatype for shape, datatype in shapes.items() if re.fullmatch(shape, text, re.ASCII)), "")
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 VALUE = WIKIDATA + "value/"

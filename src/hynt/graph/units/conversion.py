@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from hynt.errors import DataError
 from hynt.graph.units.table import Measure, NotAUnit, UnitTable, load_table, power_text, read_expression
-from hynt.names import spelled_like
+from hynt.names import shortened, spelled_like
 
 _SECONDS_PER_YEAR = 31_557_600
 """A year of 365.25 days, used only where `convert` is asked to go between seconds and years."""
@@ -156,8 +156,7 @@ def require(name: str) -> Unit:
     found = lookup(name)
     if found is not None:
         return found
-    shown = name if len(name) <= 60 else name[:57] + "..."
-    raise UnknownUnit(f"unknown unit {shown!r}.", advice=f"{_nearest(name[:60])}{_RULES}")
+    raise UnknownUnit(f"unknown unit {shortened(name)!r}.", advice=f"{_nearest(name[:60])}{_RULES}")
 
 
 @lru_cache(maxsize=256)  # the same unknown unit comes in many facts

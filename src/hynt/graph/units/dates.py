@@ -14,6 +14,7 @@ import re
 from typing import Literal, NamedTuple, TypeAlias
 
 from hynt.errors import DataError
+from hynt.names import shortened
 
 DatePrecision: TypeAlias = Literal["time", "day", "month", "year"]
 
@@ -168,7 +169,7 @@ def parse_wikidata_time(
     found = _WIKIDATA.fullmatch(text)
     if found is None or (precision is not None and not 0 <= precision <= 14):
         what = (
-            f"{_shown(text)} is not a Wikidata time"
+            f"{shortened(text, 40)!r} is not a Wikidata time"
             if found is None
             else f"{precision} is not a Wikidata time precision"
         )
@@ -179,7 +180,7 @@ def parse_wikidata_time(
     year, month, day = int(digits), int(month_digits), int(day_digits)
     if year == 0:
         raise UnreadableDate(
-            f"{_shown(text)} has year 0, which Wikidata's count lacks.", advice="1 BCE is -0001 there."
+            f"{shortened(text, 40)!r} has year 0, which Wikidata's count lacks.", advice="1 BCE is -0001 there."
         )
     if sign == "-":
         year = 1 - year
@@ -216,11 +217,8 @@ def _days_to_year(year: int) -> int:
     return 365 * year + (year + 3) // 4 - (year + 99) // 100 + (year + 399) // 400
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
-
-
 def _unreadable(text: str) -> UnreadableDate:
+    shown = repr(shortened(text, 40))
     if _WILDCARD_YEAR.fullmatch(text[:64]):
-        return UnreadableDate(f"{_shown(text)} leaves digits of its year open.", advice="A date needs a whole year.")
-    return UnreadableDate(f"{_shown(text)} is not a date.", advice=_ISO_ADVICE)
+        return UnreadableDate(f"{shown} leaves digits of its year open.", advice="A date needs a whole year.")
+    return UnreadableDate(f"{shown} is not a date.", advice=_ISO_ADVICE)
