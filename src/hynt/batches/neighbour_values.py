@@ -72,16 +72,17 @@ class NeighbourLists(NamedTuple):
     def seen(self, observed: Tensor) -> ObservedNeighbours:
         """With only the facts that `observed` (facts,) bool marks."""
         counted = observed[self.value_fact].long()
-        # One after the other: a GPU adds up the columns of a table by one thread each, and a list by all of them.
-        running = [functional.pad(one.cumsum(0), (1, 0)) for one in (self.value * counted, counted)]
-        return ObservedNeighbours(self, torch.stack(running, 1), observed[self.neighbour_fact])
+        # Lists, not a table of two columns: those a GPU adds up by one thread each, and reads by small groups.
+        total, count = (_running(one) for one in (self.value * counted, counted))
+        return ObservedNeighbours(self, total, count, observed[self.neighbour_fact])
 
 
 class ObservedNeighbours(NamedTuple):
     """The same lists as far as they are observed."""
 
     lists: NeighbourLists
-    running: Tensor  # (n + 1, 2) int64 sums and counts of the values before each place
+    total: Tensor  # (n + 1,) int64 the sum of the values before each place
+    counted: Tensor  # (n + 1,) int64 how many there are
     is_neighbour: Tensor  # (m,) bool
 
     def features(self, head: Tensor, tail: Tensor, relation: Tensor, capacity: int | None = None) -> Tensor:
@@ -90,17 +91,17 @@ class ObservedNeighbours(NamedTuple):
         at; None: all of them.
         """
         found = [self._of(head, relation), self._of(tail, relation), self._around(head, relation, capacity)]
-        return torch.cat([_described(sums) for sums in found], 1)
+        return torch.cat([_described(*sums) for sums in found], 1)
 
-    def _of(self, entity: Tensor, relation: Tensor) -> Tensor:
-        """(k, 2) int64 sum and count of the values of these relations that entities (k,) have."""
+    def _of(self, entity: Tensor, relation: Tensor) -> tuple[Tensor, Tensor]:
+        """(k,) int64 sum and count of the values of these relations that entities (k,) have."""
         known = entity < len(self.lists.start) - 1
         key = torch.where(known, entity * self.lists.relations + relation, -1)
-        first = torch.searchsorted(self.lists.key, key)
-        return self.running[torch.searchsorted(self.lists.key, key, right=True)] - self.running[first]
+        first, last = torch.searchsorted(self.lists.key, key), torch.searchsorted(self.lists.key, key, right=True)
+        return self.total[last] - self.total[first], self.counted[last] - self.counted[first]
 
-    def _around(self, entity: Tensor, relation: Tensor, capacity: int | None) -> Tensor:
-        """(k, 2) int64 the same over the neighbours of entities (k,)."""
+    def _around(self, entity: Tensor, relation: Tensor, capacity: int | None) -> tuple[Tensor, Tensor]:
+        """(k,) int64 the same over the neighbours of entities (k,)."""
         lists = self.lists
         entities, total = len(lists.start) - 1, len(lists.neighbour)
         known = entity < entities
@@ -108,26 +109,31 @@ class ObservedNeighbours(NamedTuple):
         first = lists.start[place]
         ends = torch.where(known, lists.start[place + 1] - first, 0).cumsum(0)
         capacity = (int(ends[-1]) if len(ends) else 0) if capacity is None else capacity
-        sums = torch.zeros(len(entity) + 1, 2, dtype=torch.int64, device=entity.device)
         if not capacity or not total:
-            return sums[:-1]
+            return torch.zeros_like(ends), torch.zeros_like(ends)
         at = torch.arange(capacity, device=entity.device)
         row = torch.searchsorted(ends, at, right=True)
         there = row < len(entity)
         row = row.clamp(max=len(entity) - 1)
-        before = functional.pad(ends, (1, 0))[row]
-        link = torch.where(there, first[row] + at - before, 0).clamp(max=total - 1)
+        begins = functional.pad(ends, (1, 0))[:-1]
+        link = torch.where(there, first[row] + at - begins[row], 0).clamp(max=total - 1)
         there = there & self.is_neighbour[link]
         found = self._of(torch.where(there, lists.neighbour[link], entities), relation[row])
-        return sums.index_add_(0, torch.where(there, row, len(entity)), found)[:-1]
+        begins, ends = begins.clamp(max=capacity), ends.clamp(max=capacity)
+        sums, counts = (_running(one) for one in found)
+        return sums[ends] - sums[begins], counts[ends] - counts[begins]
 
 
-def _described(sums: Tensor) -> Tensor:
+def _running(x: Tensor) -> Tensor:
+    """(n + 1,) the sum of what stands before each place of (n,)."""
+    return functional.pad(x.cumsum(0), (1, 0))
+
+
+def _described(total: Tensor, count: Tensor) -> Tensor:
     """(k, 2 + CODES) float32: whether there are values, how many, and codes of their mean, 0 where there are none."""
-    total, count = sums.unbind(1)
     has = (count > 0).float().unsqueeze(1)
     mean = (total.double() / FINENESS / count.clamp(min=1)).float().unsqueeze(1)
-    codes = (mean * CODES - torch.arange(CODES, device=sums.device)).clamp(0, 1)
+    codes = (mean * CODES - torch.arange(CODES, device=mean.device)).clamp(0, 1)
     return torch.cat([has, torch.log1p(count.float()).unsqueeze(1) / 3, codes * has], 1)
 
 
@@ -143,23 +149,52 @@ class Degrees(NamedTuple):
         return self.entity.sum(1) > 0
 
 
+class _Met(NamedTuple):
+    """Which fact each meeting of a fact and a key is of, by key."""
+
+    fact: Tensor  # (n,) int64
+    start: Tensor  # (keys + 1,) int64 where the facts of each key begin
+
+    @classmethod
+    def of(cls, keys: int, key: list[Tensor], fact: list[Tensor]) -> _Met:
+        """From keys below `keys` and their facts, (n,) in all."""
+        ordered, order = torch.sort(torch.cat(key).to(torch.int32))
+        bounds = torch.arange(keys + 1, dtype=torch.int32, device=ordered.device)
+        return cls(torch.cat(fact)[order], torch.searchsorted(ordered, bounds))
+
+    def times(self, observed: Tensor) -> Tensor:
+        """(keys / 3, 3) float32 how many facts of each key `observed` (facts,) bool marks."""
+        return torch.diff(_running(observed[self.fact])[self.start]).view(-1, 3).float()
+
+
+class DegreeLists(NamedTuple):
+    """Which facts name each entity and relation, by role: sorted once, counted for any of the facts."""
+
+    entity: _Met  # keys: entity × 3 + 0, 1, 2, as in `Degrees`
+    relation: _Met
+
+    @classmethod
+    def of(cls, facts: FactTensors) -> DegreeLists:
+        row = torch.arange(len(facts), device=facts.device)
+        owner = torch.repeat_interleave(row, facts.qualifier_counts(), output_size=facts.qualifier_total)
+        linked, is_entity = facts.tail_is_number.logical_not(), facts.qualifier_is_number[:-1].logical_not()
+        primary, qualifier = 3 * facts.relation + facts.tail_is_number, 3 * facts.qualifier_relation[:-1] + 2
+        tail, value = 3 * facts.tail_entity[linked] + 1, 3 * facts.qualifier_entity[:-1][is_entity] + 2
+        return cls(
+            _Met.of(3 * facts.sizes.entities, [3 * facts.head, tail, value], [row, row[linked], owner[is_entity]]),
+            _Met.of(3 * facts.sizes.relations, [primary, qualifier], [row, owner]),
+        )
+
+    def seen(self, observed: Tensor) -> Degrees:
+        """With only the facts that `observed` (facts,) bool marks."""
+        return Degrees(self.entity.times(observed), self.relation.times(observed))
+
+
 def degrees_of(facts: FactTensors, rows: Tensor) -> Degrees:
     """Counts over the facts at `rows` (k,) int64, each there once."""
-    observed = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, rows, True)
-    of_qualifier = torch.repeat_interleave(observed, facts.qualifier_counts(), output_size=facts.qualifier_total)
-    nowhere, no_relation = 3 * facts.sizes.entities, 3 * facts.sizes.relations
-    is_number = facts.qualifier_is_number[:-1]
-    head = torch.where(observed, 3 * facts.head, nowhere)
-    tail = torch.where(observed & facts.tail_is_number.logical_not(), 3 * facts.tail_entity + 1, nowhere)
-    value = torch.where(of_qualifier & is_number.logical_not(), 3 * facts.qualifier_entity[:-1] + 2, nowhere)
-    primary = torch.where(observed, 3 * facts.relation + facts.tail_is_number.to(torch.int32), no_relation)
-    qualifier = torch.where(of_qualifier, 3 * facts.qualifier_relation[:-1] + 2, no_relation)
-    return Degrees(
-        _counted(torch.cat([head, tail, value]), nowhere), _counted(torch.cat([primary, qualifier]), no_relation)
-    )
+    return DegreeLists.of(facts).seen(marked(facts, rows))
 
 
-def _counted(key: Tensor, keys: int) -> Tensor:
-    """(keys / 3, 3) float32 how often each key below `keys` occurs: whole numbers, exact in any order of adding."""
-    ones = torch.ones((), device=key.device).expand(len(key))
-    return torch.zeros(keys + 1, device=key.device).index_add_(0, key, ones)[:keys].view(-1, 3)
+def marked(facts: FactTensors, rows: Tensor) -> Tensor:
+    """(facts,) bool: the facts at `rows` (k,) int64."""
+    return torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, rows, True)

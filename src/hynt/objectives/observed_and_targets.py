@@ -19,7 +19,7 @@ from hynt.batches.epoch_plan import derived_seed, generator_for
 from hynt.batches.fact_slots import QUALIFIER_ROLE, Links, NumberRows, Slots
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.message_plan import AskedNodes, MessagePlan, plan_training
-from hynt.batches.neighbour_values import Degrees, NeighbourLists, degrees_of
+from hynt.batches.neighbour_values import DegreeLists, Degrees, NeighbourLists, marked
 from hynt.errors import DataError
 from hynt.graph.content_hash import question_keys
 from hynt.graph.fact_table import ENTITY_KIND
@@ -152,7 +152,7 @@ class ObservedAndTargets(ItemStream):
         self._kinds = (every[~has_number], every[has_number])
         self.split = Split.of(len(self._kinds[0]), len(self._kinds[1]), share, targets)
         self.known = _KnownEntities.of(facts)
-        self.neighbours = NeighbourLists.of(facts)
+        self.neighbours, self.degrees = NeighbourLists.of(facts), DegreeLists.of(facts)
         running = functional.pad(facts.qualifier_is_number[:-1].cumsum(0), (1, 0))
         self.number_counts = running[facts.offsets[1:]] - running[facts.offsets[:-1]]  # (facts,) of qualifiers
         around = (self.neighbours.start[1:] - self.neighbours.start[:-1])[facts.head]
@@ -218,7 +218,8 @@ class ObservedAndTargets(ItemStream):
             read = ReadNumbers.of(numbers, self.features[chosen], room.relation_nodes(self.facts, len(targets)))
         bare = room.numbers if self.bare_numbers else 0
         plan, questions = plan_training(self.facts, numbers, observed, targets, room.observed, room.asked, bare)
-        asked, degrees = questions.targets, degrees_of(self.facts, together)
+        asked, is_seen = questions.targets, marked(self.facts, together)
+        degrees = self.degrees.seen(is_seen)
         entity_question = _first(asked.there & asked.is_number.logical_not(), room.entities)
         number_question = _first(asked.is_number, room.numbers)
         return ObservedStep(
@@ -230,17 +231,16 @@ class ObservedAndTargets(ItemStream):
             entity_question,
             number_question,
             Links.of(asked.relation[number_question], plan.sizes.relation_nodes),
-            self._nearby(asked, number_question, together, targets, room.neighbours),
+            self._nearby(asked, number_question, is_seen, targets, room.neighbours),
             self._asked_entities(questions, entity_question, degrees.seen, targets),
             torch.stack([one <= place for one, place in zip(needed, room, strict=True)]).all(),
         )
 
-    def _nearby(self, asked: Slots, at: Tensor, observed: Tensor, targets: Tensor, places: int | None) -> Tensor:
-        """(m, ·) what the observed facts say near the numbers that the questions `at` (m,) ask for, from so many places
-        for neighbours; None: as many as there are.
+    def _nearby(self, asked: Slots, at: Tensor, is_seen: Tensor, targets: Tensor, places: int | None) -> Tensor:
+        """(m, ·) what the facts that `is_seen` (facts,) bool marks say near the numbers that questions `at` (m,) ask
+        for, from so many places for neighbours; None: as many as there are.
         """
         facts = self.facts
-        is_seen = torch.zeros(len(facts), dtype=torch.bool, device=facts.device).index_fill_(0, observed, True)
         fact, nobody = targets[asked.fact[at]], facts.sizes.entities
         asks = asked.is_number[at]
         beside = asks & (asked.role[at] == QUALIFIER_ROLE) & facts.tail_is_number[fact].logical_not()
