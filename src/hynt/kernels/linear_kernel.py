@@ -59,11 +59,11 @@ def column_sums(x: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
 MOST_MAPS = 4
 """How many maps one launch serves."""
 
-OUTPUTS, INPUTS, ROWS = 128, 128, 64
+OUTPUTS, INPUTS, ROWS = 64, 128, 64
 """Outputs and inputs of a program's part of a weight, and rows that it reads together."""
 
-RESIDENT, FEWEST = 264, 8
-"""Two programs for each processor of an H200; and so many times ROWS rows at least for each, or their partial sums
+RESIDENT, FEWEST = 396, 8
+"""Three programs for each processor of an H200; and so many times ROWS rows at least for each, or their partial sums
 would be much of the work.
 """
 
@@ -136,7 +136,7 @@ def gradients_of_maps(given: Sequence[Tensor], outers: Sequence[Tensor]) -> tupl
     partial = torch.empty(splits, room, dtype=torch.float32, device=x.device)
     _weights[(tiles, splits)](
         *given, *([x] * more), *outers, *([outers[0]] * more), *(len(outer) for outer in outers), *([0] * more),
-        partial, splits, *outputs, *([0] * more), inputs, OUTPUTS, INPUTS, ROWS, num_warps=8, num_stages=3,
+        partial, splits, *outputs, *([0] * more), inputs, OUTPUTS, INPUTS, ROWS, num_warps=4, num_stages=3,
     )
     found = torch.empty(room, dtype=x.dtype, device=x.device)
     _add_rows[(1, triton.cdiv(room, PLACES))](
@@ -146,7 +146,7 @@ def gradients_of_maps(given: Sequence[Tensor], outers: Sequence[Tensor]) -> tupl
     return list(torch.split(weights, outputs)), list(torch.split(biases, outputs))
 
 
-TILE = 16
+TILE = 8
 EPSILON = 1e-5
 
 

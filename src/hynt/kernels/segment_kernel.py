@@ -150,10 +150,10 @@ class Scaled(torch.autograd.Function):
         return of_items, summed_by_kernel(of_rows, links), outer[count:], None
 
 
-BLOCK, WARPS = 4, 1
+BLOCK, WARPS = 2, 1
 """Messages that a program looks at together, and its warps: most nodes receive few."""
 
-BLOCK_BACK, WARPS_BACK = 4, 1
+BLOCK_BACK, WARPS_BACK = 2, 1
 """The same on the way back."""
 
 CLAMP = 30.0
