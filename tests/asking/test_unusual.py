@@ -14,7 +14,7 @@ from hynt.front.run import load
 from hynt.graph.fact_table import RELATION, TAIL
 from hynt.graph.seen_values import UsualQualifiers
 from hynt.training.run import start, train
-from hynt.trends.plan import plan_trend
+from hynt.trends.plan import TrendPlanner
 from hynt.trends.trends import trend_of
 from tests.training.small_graph import tiny_settings
 
@@ -149,7 +149,7 @@ def test_no_interval_is_claimed_for_a_date_far_beyond_all_others(year, checked, 
     told = f"there is no interval: when {year} lies beyond all training facts of this relation, 2000 to 2017"
     assert ("there is no interval" in str(found)) != checked
     assert checked or told in found.notes
-    trend = trend_of(run, plan_trend(run.graph, ["e1"], "size", start=str(year), end=str(year + 25)))
+    trend = trend_of(run, TrendPlanner(run.graph, run.names).plan(["e1"], "size", start=str(year), end=str(year + 25)))
     (line,) = trend.series
     assert np.isfinite(line.predicted.low).all()
     assert not any("no interval" in note for note in trend.notes)

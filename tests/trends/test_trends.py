@@ -165,13 +165,15 @@ def test_what_cannot_be_followed_is_told(seasons, heads, relation, options, word
 
 
 def test_values_at_one_time_only_need_a_span(tmp_path):
-    from hynt.trends.plan import plan_trend
+    from hynt.graph.lookup import NameLookup
+    from hynt.trends.plan import TrendPlanner
     from tests.town_graph import town_graph
 
+    planner = TrendPlanner(town_graph(), NameLookup(town_graph()))
     with pytest.raises(UsageError, match="holds entities"):
-        plan_trend(town_graph(), ["p0"], "spouse")
+        planner.plan(["p0"], "spouse")
     with pytest.raises(UsageError, match="Its facts carry no numbers at all"):
-        plan_trend(town_graph(), ["p0"], "height")
+        planner.plan(["p0"], "height")
 
 
 def test_models_that_cannot_are_refused_and_those_without_qualifiers_say_so(tmp_path):

@@ -318,20 +318,17 @@ def number_changes(
 
 def first_answer(predictor: Predictor, asked: AskedFact, candidates: CandidateMask, scores: list[Floats]) -> int:
     """The id of the most likely entity or relation, by the scores of the whole question."""
-    place = _allowed(predictor, asked, candidates, scores[0].shape[1])
-    inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind), asked.position, asked.relation)
-    return int(place[_likelihoods(asked, scores[0] * inverse_temperature, place).argmax()])
+    place, found = _judged(predictor, asked, candidates, scores)
+    return int(place[found[0].argmax()])
 
 
 def rank_changes(
     predictor: Predictor, asked: AskedFact, candidates: CandidateMask, about: int, scores: list[Floats]
 ) -> tuple[Explained, list[Outcome]]:
     """The explained answer, and the same for entities and relations."""
-    place = _allowed(predictor, asked, candidates, scores[0].shape[1])
+    place, found = _judged(predictor, asked, candidates, scores)
     if about not in place:
         raise UsageError("the answer is not among the candidates.", where="answer", advice="Allow it, or name another.")
-    inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind), asked.position, asked.relation)
-    found = [_likelihoods(asked, one * inverse_temperature, place) for one in scores]
     chosen = int(np.searchsorted(place, about))
     graph = predictor.graph
     if asked.kind == RELATION_KIND:
@@ -345,6 +342,15 @@ def rank_changes(
         outcomes.append(Outcome(ids[first], labels[first], mine, mine - whole, _rank(one, chosen)))
     explained = int(place[chosen])
     return Explained(ids[explained], labels[explained], whole, _rank(found[0], chosen)), outcomes
+
+
+def _judged(
+    predictor: Predictor, asked: AskedFact, candidates: CandidateMask, scores: list[Floats]
+) -> tuple[Ids, list[Floats]]:
+    """(allowed,) ids of what may be answered, and by each of these scores (allowed,) their probabilities."""
+    place = _allowed(predictor, asked, candidates, scores[0].shape[1])
+    inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind), asked.position, asked.relation)
+    return place, [_likelihoods(asked, one * inverse_temperature, place) for one in scores]
 
 
 def _likelihoods(asked: AskedFact, sharp: Floats, place: Ids) -> Floats:

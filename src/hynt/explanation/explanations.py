@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -11,30 +11,13 @@ import numpy as np
 from hynt.asking.answers import Answers, NumberAnswer, format_probability
 from hynt.graph.sentences import format_difference
 from hynt.graph.vocabulary import Floats
-from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
+from hynt.results import PlainValues, Table, arrow_table, box, quiet, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Change: TypeAlias = Literal["removed", "hidden"]
 """A qualifier is taken out of the fact; a component is replaced by what the model has for a hidden one."""
-
-COLUMNS = (
-    "part",
-    "says",
-    "change",
-    "answer_id",
-    "answer",
-    "probability",
-    "probability_change",
-    "rank",
-    "value",
-    "value_change",
-    "change_in_widths",
-    "context_attention",
-    "prediction_attention",
-)
-"""Of the table that an explanation makes: a row for each part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +64,11 @@ class Influence:
         return abs(self.probability_change if self.probability_change is not None else self.value_change or 0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in COLUMNS}
+        return asdict(self)
+
+
+COLUMNS = tuple(one.name for one in fields(Influence))
+"""Of the table that an explanation makes: a row for each part."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +132,6 @@ class Explanation(PlainValues, Table):
                 "prediction": None if self.attention.prediction is None else self.attention.prediction.tolist(),
             }
         return found
-
-    def to_pandas(self) -> Any:
-        """A pandas data frame with `COLUMNS`, a row for each part."""
-        return pandas_or_refusal().DataFrame([one.to_dict() for one in self.influences], columns=list(COLUMNS))
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table with `COLUMNS`, a row for each part."""

@@ -159,36 +159,24 @@ class TrendPlan:
     notes: tuple[str, ...]
 
 
-def plan_trend(
-    graph: KnowledgeGraph,
-    heads: Sequence[str],
-    relation: str,
-    over: str | None = None,
-    qualifiers: Sequence[Any] = (),
-    start: Any = None,
-    end: Any = None,
-    points: int = POINTS,
-    names: NameLookup | None = None,
-) -> TrendPlan:
-    """Resolves names and dates, finds known values, and chooses what to ask. What cannot be is a `UsageError`."""
-    return _Planning(graph, names or NameLookup(graph)).planned(heads, relation, over, qualifiers, start, end, points)
-
-
 @dataclass(frozen=True)
-class _Planning:
+class TrendPlanner:
+    """Chooses what to ask of a graph, whose names are looked up in `names`."""
+
     graph: KnowledgeGraph
     names: NameLookup
 
-    def planned(
+    def plan(
         self,
         heads: Sequence[str],
         relation: str,
-        over: str | None,
-        qualifiers: Sequence[Any],
-        start: Any,
-        end: Any,
-        points: int,
+        over: str | None = None,
+        qualifiers: Sequence[Any] = (),
+        start: Any = None,
+        end: Any = None,
+        points: int = POINTS,
     ) -> TrendPlan:
+        """Resolves names and dates, finds known values, and chooses what to ask. What cannot be is a `UsageError`."""
         _check_size(heads, points)
         identity = self._number_relation(relation)
         over_identity = self._over(identity, over)

@@ -25,8 +25,8 @@ from hynt.graph.lookup import NameLookup
 from hynt.graph.sentences import format_quantity
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Floats
-from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
-from hynt.trends.plan import POINTS, PlannedSeries, TrendPlan, plan_trend
+from hynt.results import PlainValues, Table, arrow_table, box, quiet, table
+from hynt.trends.plan import POINTS, PlannedSeries, TrendPlan, TrendPlanner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -182,10 +182,6 @@ class Trend(PlainValues, Table):
             "rows": self.rows(),
         }
 
-    def to_pandas(self) -> Any:
-        """A pandas data frame with `COLUMNS`: a row for each point of a curve, and one for each known value."""
-        return pandas_or_refusal().DataFrame(self.rows(), columns=list(COLUMNS))
-
     def to_arrow(self) -> pa.Table:
         """An Arrow table with `COLUMNS`."""
         import pyarrow as pa
@@ -281,7 +277,8 @@ def trend(
     named = [heads] if isinstance(heads, str) else heads
     pairs = as_pairs(qualifiers)
     try:
-        plan = plan_trend(predictor.graph, named, relation, over, pairs, start, end, points, names or predictor.names)
+        planner = TrendPlanner(predictor.graph, names or predictor.names)
+        plan = planner.plan(named, relation, over, pairs, start, end, points)
     except UsageError as problem:  # the axis is the first qualifier of each question, and the caller gave the others
         given = re.sub(r"qualifier (\d+)$", lambda found: f"qualifier {max(1, int(found[1]) - 1)}", problem.where)
         raise problem.at(given) from None
