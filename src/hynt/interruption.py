@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
 
 
 class Stopper:
@@ -20,15 +19,25 @@ class Stopper:
 
 
 @contextmanager
-def stopping_on_signals() -> Iterator[Stopper]:
-    """Ctrl-C, or a polite kill, sets `asked`; a second one stops at once, without saving.
-
-    Signals can be caught in the main thread alone; elsewhere the stopper is simply never asked.
+def handling(handler: Callable[[int, FrameType | None], None], *names: str) -> Iterator[None]:
+    """Within the block these signals call `handler`, in the main thread: elsewhere, or where the system has no such
+    signal, nothing changes.
     """
-    stopper = Stopper()
     if threading.current_thread() is not threading.main_thread():
-        yield stopper
-        return
+        names = ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+@contextmanager
+def stopping_on_signals() -> Iterator[Stopper]:
+    """Ctrl-C, or a polite kill, sets `asked`; a second one stops at once, without saving."""
+    stopper = Stopper()
 
     def ask(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
         if stopper.asked:
@@ -37,12 +46,21 @@ def stopping_on_signals() -> Iterator[Stopper]:
         with suppress(RuntimeError):  # a line was being written at that very moment
             stopper.say("stopping: what is done is being saved. Once more stops at once, without saving.")
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with handling(ask, "SIGINT", "SIGTERM"):
         yield stopper
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within the block a polite end (`kill`, a closing terminal, a job scheduler's time limit) raises
+    KeyboardInterrupt, as Ctrl-C does, so that half-written folders are removed.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
+        raise KeyboardInterrupt
+
+    with handling(stop, "SIGTERM", "SIGHUP"):
+        yield
 
 
 def end_with_parent() -> None:
@@ -58,25 +76,3 @@ def end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-# A polite end (`kill`, a closing terminal, a job scheduler's time limit) cleans up as Ctrl-C does.
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Within the block, a termination signal raises KeyboardInterrupt, so that half-written folders are removed."""
-    if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
-        yield
-        return
-
-    def stop(number: int, frame: Any) -> None:  # noqa: ARG001 - the signature of a signal handler
-        raise KeyboardInterrupt
-
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {name: signal.signal(getattr(signal, name), stop) for name in names}
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)

@@ -11,11 +11,9 @@ import contextlib
 import ctypes
 import ipaddress
 import logging
-import signal
 import socket
 import struct
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from types import FrameType
@@ -27,13 +25,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hynt.errors import UsageError
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.runs.journal import Journal
-from hynt.runs.place import open_run, refuse_packaged
+from hynt.interruption import handling
+from hynt.runs.place import refuse_packaged
 from hynt.service.http.application import create_application
 from hynt.service.http.guards import HEADERS
 from hynt.service.http.problems import MEDIA_TYPE, HttpProblem, unavailable
 from hynt.service.inference.process import InferenceProcess
-from hynt.service.served_run import ServedRun
+from hynt.service.served_run import ServedRun, opened_graph
 from hynt.service.settings import HEADER_BYTES, ServiceSettings
 
 LOG = logging.getLogger("hynt.service")
@@ -46,17 +44,17 @@ _TELLING = 1.0
 
 
 def serve(settings: ServiceSettings, listening: Callable[[str, Service], None] = lambda url, service: None) -> None:
-    """Serves until a signal comes. `listening` gets the address, and the service to stop, once requests are taken."""
-    if settings.accept_updates and settings.token is None:
-        raise UsageError(
-            "whoever may change the graph has to show a token.",
-            where="--accept-updates",
-            advice="Say --token-file FILE.",
-        )
+    """Serves until a signal comes. `listening` gets the address and the service itself once it accepts requests."""
     if settings.accept_updates:
+        if settings.token is None:
+            what, advice = "whoever may change the graph has to show a token.", "Say --token-file FILE."
+            raise UsageError(what, where="--accept-updates", advice=advice)
+        if settings.version is not None:
+            what = "the graph is served as it was, and what has been cannot change."
+            raise UsageError(what, where="--accept-updates", advice="Leave it out, or --as-of.")
         refuse_packaged(settings.run)
     with contextlib.closing(listening_socket(settings)) as listener:
-        graph = Journal(settings.run).graph(open_run(settings.run).graph())
+        graph = opened_graph(settings)
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{port}"
@@ -66,7 +64,7 @@ def serve(settings: ServiceSettings, listening: Callable[[str, Service], None] =
 async def _serve(
     settings: ServiceSettings, graph: KnowledgeGraph, listener: socket.socket, listening: Callable[[Service], None]
 ) -> None:
-    engine = InferenceProcess(settings.run, settings.device, longest=2 * settings.answer_within)
+    engine = InferenceProcess(settings.run, settings.device, 2 * settings.answer_within, settings.version)
     served = ServedRun(graph, engine, settings)
     service = Service(served, settings)
     watch = asyncio.create_task(_stop_on_failure(engine, service))
@@ -81,7 +79,7 @@ async def _serve(
 
 
 async def _stop_on_failure(engine: InferenceProcess, service: Service) -> None:
-    """A run that cannot be loaded at all ends the service; its failure is told by whoever started it."""
+    """A run that cannot be loaded at all ends the service, and the failure is raised where it was started."""
     await engine.failed.wait()
     service.should_exit = True
 
@@ -93,7 +91,7 @@ async def _announce(service: Service, listening: Callable[[Service], None]) -> N
 
 
 class Service(uvicorn.Server):
-    """uvicorn's server with an end that leaves nobody without a word."""
+    """uvicorn's server, whose shutdown answers or refuses every request."""
 
     def __init__(self, served: ServedRun, settings: ServiceSettings) -> None:
         config = uvicorn.Config(
@@ -114,15 +112,8 @@ class Service(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """As uvicorn does, but the signal is not raised again: a service that was stopped has done its work."""
-        if threading.current_thread() is not threading.main_thread():
+        with handling(self.handle_exit, "SIGINT", "SIGTERM"):
             yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
         self.force_exit = self.should_exit  # a second signal does not wait
@@ -173,7 +164,7 @@ class Service(uvicorn.Server):
         return made
 
     async def _emptied(self, seconds: float) -> None:
-        """Until nobody waits any more, or time is up."""
+        """Until no connection is left, or time is up."""
         until = asyncio.get_running_loop().time() + seconds
         while self.server_state.connections or self.server_state.tasks:
             if self.force_exit or asyncio.get_running_loop().time() > until:
@@ -245,7 +236,7 @@ def turn_newcomers_away(listener: socket.socket) -> bool:
 
 
 def waiting_connections(listener: socket.socket) -> list[socket.socket]:
-    """Those that the system has taken for us and nobody has looked at yet."""
+    """Connections that the system has accepted and we have not."""
     found: list[socket.socket] = []
     with contextlib.suppress(OSError):  # among them the one that says there are no more
         while True:
@@ -266,7 +257,7 @@ def protocol_for(settings: ServiceSettings) -> type[H11Protocol]:
 
 
 def stopping() -> HttpProblem:
-    """What those are told who get no answer because the service ends."""
+    """The refusal of what a shutdown leaves unanswered."""
     return unavailable("the service is stopping.", 2)
 
 
