@@ -252,7 +252,7 @@ def test_the_right_token_opens_every_page(with_token, browser):
     page.context.close()
 
 
-@pytest.mark.parametrize("passwords, told", [([], "A token is wanted."), (["wrong"] * 2, "The token is wrong.")])
+@pytest.mark.parametrize("passwords, told", [([], "A token is required."), (["wrong"] * 2, "The token is wrong.")])
 def test_without_the_token_a_page_says_what_to_do(passwords, told, with_token, browser):
     person = Prompted(browser, with_token, *passwords)
     watched, page = person.watched, person.watched.page

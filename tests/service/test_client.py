@@ -80,7 +80,7 @@ def test_a_full_queue_says_when_to_come_back(site):
 
 def test_a_token_is_sent(site):
     page = site(token="correct-horse-battery")
-    with pytest.raises(ServiceProblem, match="a token is wanted") as refused:
+    with pytest.raises(ServiceProblem, match="a token is required") as refused:
         Client(page.url).entities("p")
     assert refused.value.status == 401
     assert Client(page.url, token="correct-horse-battery").entities("Person", limit=1)

@@ -21,7 +21,7 @@ from hynt.runs.journal import Journal
 from hynt.service.http.problems import Fault
 from hynt.service.inference.answering import Reply
 from tests.conftest import ROOT
-from tests.service.conftest import BEARER, TOKEN
+from tests.service.conftest import BEARER, TOKEN, serving
 from tests.service.inference.fake_engine import FakeEngine
 from tests.service.loop_apart import run_apart
 
@@ -166,6 +166,29 @@ def test_who_may_not(updating, site, tmp_path, capsys):
     assert vectors.status == 409
     assert invoke(["serve", str(tmp_path), "--accept-updates", "--port", "0"]) == 2
     assert "whoever may change the graph has to show a token" in capsys.readouterr().err
+    (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(0o600)
+    both = ["--accept-updates", "--token-file", str(tmp_path / "token"), "--as-of", "0"]
+    assert invoke(["serve", str(updating.run), *both, "--port", "0"]) == 2
+    assert "the graph is served as it was" in capsys.readouterr().err
+
+
+def test_a_run_is_served_as_it_was(inductive_run, tmp_path, capsys):
+    run = hynt.load(inductive_run, "cpu").update([("Zoe", "knows", "person 1")], out=tmp_path / "run")
+    run.update([("Zoe", "knows", "person 2"), ("Ada", "knows", "Zoe")])
+    with serving(run.path, tmp_path / "log", "--as-of", "1") as site:
+        assert site.get("/v1/entities/Zoe").json["total"] == 1
+        assert site.get("/v1/entities/Ada").status == 404
+        answer = site.post("/v1/predict", {"head": "Zoe", "relation": "born in", "tail": "?"})
+        assert (answer.status, answer.headers["hynt-version"]) == (200, "1")
+        library = hynt.load(run.path, "cpu", version=1).predict("Zoe", "born in", "?").to_dict()
+        assert answer.json["answers"] == json.loads(json.dumps(library))["answers"]
+        assert "1 version: 1 fact added" in site.get("/about").body.decode()
+        run.update([("Ada", "knows", "person 1")])
+        time.sleep(2.5)  # a service of the newest version looks every second
+        assert site.post("/v1/predict", {"head": "Zoe", "relation": "born in", "tail": "?"}).json == answer.json
+    assert invoke(["serve", str(run.path), "--as-of", "9", "--port", "0", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["where"] == "--as-of"
 
 
 def test_the_curl_example_of_the_page(updating):

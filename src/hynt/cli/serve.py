@@ -8,73 +8,60 @@ import json
 import logging
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
 import hynt
-from hynt.cli.options import ScoringDevice
+from hynt.cli.options import AsOf, ScoringDevice, option, said
 from hynt.cli.output import Output
+
+ServedArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run folder, or world: the run that comes with hynt.")
+]
+
+
+@dataclass(frozen=True)
+class ServedOptions:
+    """What is served of a run, and on which device it answers."""
+
+    audit: Path | None = option(None, "What `hynt audit` wrote: doubtful facts to show.", metavar="FILE")
+    version: AsOf = None
+    device: ScoringDevice = "cpu"
+
+
+@dataclass(frozen=True)
+class ServiceOptions(ServedOptions):
+    """Where a run is served, to whom, and within which limits."""
+
+    host: str = option("127.0.0.1", "The address to listen on; by default this machine alone.")
+    port: int = option(8000, "0 takes any free port.", min=0, max=65535)
+    token_file: Path | None = option(None, "Ask for the token in FILE; required for other machines.", metavar="FILE")
+    allowed_hosts: list[str] | None = option(
+        None, "A name by which clients call this machine. Repeatable.", "--allowed-host", metavar="NAME"
+    )
+    batching: bool = option(True, "Answer questions together.", "--batching/--no-batching")
+    window: float = option(2.0, "Milliseconds that a question waits for others.", min=0, max=1000)
+    queue: int = option(1_024, "Questions that may wait; more are refused.", min=1)
+    answer_within: float = option(30.0, "Seconds that an answer may take.", "--timeout", min=0.1)
+    grace: float = option(10.0, "Seconds that stopping may take after SIGTERM or Ctrl-C.", min=0)
+    log_questions: bool = option(False, "Write what is asked to the log; off by default.")
+    accept_updates: bool = option(False, "Let those with the token add and remove facts; needs --token-file.")
 
 
 def serve(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: the run that comes with hynt.")],
-    host: Annotated[str, typer.Option("--host", help="The address to listen on; by default this machine alone.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free port.")] = 8000,
-    token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", metavar="FILE", help="Ask for the token in FILE; required for other machines."),
-    ] = None,
-    allowed_hosts: Annotated[
-        list[str] | None,
-        typer.Option("--allowed-host", metavar="NAME", help="A name by which clients call this machine. Repeatable."),
-    ] = None,
-    audit: Annotated[
-        Path | None, typer.Option("--audit", metavar="FILE", help="What `hynt audit` wrote: doubtful facts to show.")
-    ] = None,
-    device: ScoringDevice = "cpu",
-    batching: Annotated[bool, typer.Option("--batching/--no-batching", help="Answer questions together.")] = True,
-    window: Annotated[
-        float, typer.Option("--window", min=0, max=1000, help="Milliseconds that a question waits for others.")
-    ] = 2.0,
-    queue: Annotated[int, typer.Option("--queue", min=1, help="Questions that may wait; more are refused.")] = 1_024,
-    answer_within: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds that an answer may take.")] = 30.0,
-    grace: Annotated[
-        float, typer.Option("--grace", min=0, help="Seconds that stopping may take after SIGTERM or Ctrl-C.")
-    ] = 10.0,
-    log_questions: Annotated[
-        bool, typer.Option("--log-questions", help="Write what is asked to the log; off by default.")
-    ] = False,
-    accept_updates: Annotated[
-        bool,
-        typer.Option("--accept-updates", help="Let those with the token add and remove facts; needs --token-file."),
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Log only problems, not every request.")] = False,
+    run: ServedArgument,
+    options: ServiceOptions,
+    quiet: bool = option(False, "Log only problems, not every request."),
     *,
     output: Output,
 ) -> None:
     """Serve RUN over HTTP until Ctrl-C or SIGTERM: pages for people, JSON under /v1 for programs."""
     _start_log(quiet)
-    hynt.serve(
-        run,
-        host,
-        port,
-        token_file=token_file,
-        allowed_hosts=allowed_hosts or (),
-        audit=audit,
-        device=device,
-        started=lambda url: _announce(url, run, output.as_json),
-        batching=batching,
-        window=window / 1000,
-        queue=queue,
-        answer_within=answer_within,
-        grace=grace,
-        log_questions=log_questions,
-        accept_updates=accept_updates,
-    )
+    asked = said(options) | {"window": options.window / 1000}
+    hynt.serve(run, started=lambda url: _announce(url, run, output.as_json), **asked)
 
 
 def _start_log(quiet: bool) -> None:
@@ -93,14 +80,8 @@ def _announce(url: str, run: str, as_json: bool) -> None:
     print(f"Serving {run} at {url} (Ctrl-C to stop)", file=sys.stderr, flush=True)
 
 
-def mcp(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or world: the run that comes with hynt.")],
-    audit: Annotated[
-        Path | None, typer.Option("--audit", metavar="FILE", help="What `hynt audit` wrote: doubtful facts to show.")
-    ] = None,
-    device: ScoringDevice = "cpu",
-) -> None:
+def mcp(run: ServedArgument, options: ServedOptions) -> None:
     """Serve RUN to an agent over standard input and output. Over HTTP, `hynt serve RUN` offers the same at /mcp."""
     from hynt.front.serving import serve_agent
 
-    serve_agent(run, audit=audit, device=device)
+    serve_agent(run, **said(options))

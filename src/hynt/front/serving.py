@@ -91,7 +91,8 @@ def serve(
 
     With `wait` it serves until Ctrl-C or SIGTERM and calls `started` with its address; without, it serves in the
     background and returns once the model is loaded. Other machines need the `token_file`. `port` 0 takes any free port.
-    `settings` are those of `hynt.service.settings.ServiceSettings`, such as `queue=64` or `answer_within=5.0`.
+    `settings` are those of `hynt.service.settings.ServiceSettings`, such as `queue=64`; with `version=2` the run is
+    served as it was after two updates of its graph.
 
     >>> with hynt.serve(run, port=0, wait=False) as service:
     ...     answers = hynt.Client(service.url).predict("Japan", "capital", "?", top=2)
@@ -117,23 +118,27 @@ def serve(
 
 
 def serve_agent(
-    run: Run | str | os.PathLike[str], *, audit: str | os.PathLike[str] | None = None, device: str = "cpu"
+    run: Run | str | os.PathLike[str],
+    *,
+    audit: str | os.PathLike[str] | None = None,
+    device: str = "cpu",
+    version: int | None = None,
 ) -> None:
-    """Serves a run to one agent over standard input and output, until the agent hangs up."""
+    """Serves a run, as it is or as it was at a version, to one agent over standard input and output, until the agent
+    hangs up.
+    """
     _check_installed("mcp", ("mcp", "fastapi", "jinja2", "prometheus_client"))
     import asyncio
 
-    from hynt.runs.journal import Journal
-    from hynt.runs.place import open_run
     from hynt.service.agents import agent_server, speak
     from hynt.service.inference.process import InferenceProcess
-    from hynt.service.served_run import ServedRun
+    from hynt.service.served_run import ServedRun, opened_graph
 
-    settings = _settings(run, None, audit, device=device)
-    graph = Journal(settings.run).graph(open_run(settings.run).graph())
+    settings = _settings(run, None, audit, device=device, version=version)
+    graph = opened_graph(settings)
 
     async def work() -> None:
-        engine = InferenceProcess(settings.run, settings.device, longest=2 * settings.answer_within)
+        engine = InferenceProcess(settings.run, settings.device, 2 * settings.answer_within, settings.version)
         served = ServedRun(graph, engine, settings)
         await served.start()
         try:

@@ -56,7 +56,7 @@ _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 
 _LONGEST_NAME = 100
-"""Of a graph, in characters, where an agent is told what it talks to."""
+"""The longest name of a graph, in characters, that an agent is told."""
 
 _SOURCE = "an agent"
 """Where facts come from that an agent writes, in the log of updates."""
@@ -287,8 +287,8 @@ class _Tools:
         points: Annotated[int, Field(ge=2, le=POINTS)] = 12,
     ) -> ToldTrend:
         """How a number moves, usually over time, with intervals, beside the values that the graph knows."""
-        asked = self._served.trends(heads, relation, over=over, start=start, end=end, points=points)
-        return ToldTrend.model_validate(await self._asked(asked))
+        question = {"heads": heads, "relation": relation, "over": over, "start": start, "end": end, "points": points}
+        return ToldTrend.model_validate(await self._asked(self._served.trends(question)))
 
     async def propose(self, entity: TextField, limit: Few = 10) -> ProposalsModel:
         """Facts that the graph lacks about an entity though most of its peers have such a fact, most probable first."""

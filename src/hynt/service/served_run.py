@@ -42,6 +42,11 @@ _LOOKERS = 2
 """Threads that look things up in the graph, so that a long look does not hold up /health."""
 
 
+def opened_graph(settings: ServiceSettings) -> KnowledgeGraph:
+    """The graph that is served, as the run has it now or had it at a version."""
+    return Journal(settings.run).graph(open_run(settings.run).graph(), settings.version)
+
+
 class JsonReplies(list[bytes]):
     """Replies in JSON, and the version of the graph that they were made from."""
 
@@ -56,7 +61,7 @@ class ServedRun:
     def __init__(self, graph: KnowledgeGraph, engine: InferenceEngine, settings: ServiceSettings) -> None:
         self.graph, self.engine, self.settings = graph, engine, settings
         self.metrics = ServiceMetrics()
-        self.added = Journal(settings.run).count_added(AddedFacts())
+        self.added = Journal(settings.run).count_added(AddedFacts(), settings.version)
         self.views = GraphViews(graph, self.added.source)
         self.queue = QuestionQueue(
             engine,
@@ -80,7 +85,8 @@ class ServedRun:
         """Begins to load the model."""
         await self.engine.start()
         await self.queue.start()
-        self._watching = asyncio.create_task(self._watch())
+        if self.settings.version is None:
+            self._watching = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
         """Refuses what is left and ends the inference process."""
@@ -102,30 +108,11 @@ class ServedRun:
         """What mattered to the first answer, or to the one that is named."""
         return _read((await self.asked("explain", [{**question, "answer": answer}]))[0])
 
-    async def trends(
-        self,
-        heads: Sequence[str],
-        relation: str,
-        *,
-        over: str | None = None,
-        qualifiers: Sequence[Mapping[str, Any]] = (),
-        start: str | float | None = None,
-        end: str | float | None = None,
-        points: int = 100,
-        level: float = 0.9,
-    ) -> dict[str, Any]:
-        """How a number moves along a qualifier; see `hynt.trends.trends.trend`."""
-        job = {
-            "heads": list(heads),
-            "relation": relation,
-            "over": over,
-            "qualifiers": list(qualifiers),
-            "start": start,
-            "end": end,
-            "points": points,
-            "level": level,
-        }
-        return _read((await self.asked("trends", [job]))[0])
+    async def trends(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """How a number moves along a qualifier: {"heads": […], "relation": …} and what else `Run.trends` takes, its
+        qualifiers as in a question.
+        """
+        return _read((await self.asked("trends", [question]))[0])
 
     async def similar(self, entity: str, top: int = 10) -> dict[str, Any]:
         """The entities whose vectors are most alike."""

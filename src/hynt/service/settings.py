@@ -1,4 +1,4 @@
-"""What a service is told when it starts, and the limits it keeps."""
+"""How a service is configured when it starts, and the limits it keeps."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ class ServiceSettings:
     grace: float = 10.0  # for what was accepted before a stop
     log_questions: bool = False
     accept_updates: bool = False  # whether POST and DELETE /v1/facts change the graph of the run
+    version: int | None = None  # of that graph, as it was then; None: the newest one, and those that come
 
     @property
     def is_loopback(self) -> bool:

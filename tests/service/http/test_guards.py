@@ -49,7 +49,7 @@ def test_a_token_is_asked_of_all_but_the_probes(site):
     for path in ("/v1/entities", "/metrics", "/openapi.json", "/nothing", "/v1/similar?entity=p0"):
         found = page.get(path)
         assert (found.status, found.json["type"]) == (401, "urn:hynt:problem:token-wanted"), path
-        assert found.json["detail"] == "a token is wanted."
+        assert found.json["detail"] == "a token is required."
         assert found.pointers == ["Authorization"]
         assert found.headers["www-authenticate"] == 'Basic realm="hynt", charset="UTF-8", Bearer realm="hynt"'
     assert page.get("/health").status == page.get("/ready").status == 200

@@ -26,7 +26,7 @@ def test_refusals_at_the_door_are_pages_too(site):
     page = site(token="correct-horse-battery", allowed_hosts=("graph.example",))
     secret = {"Authorization": "Bearer correct-horse-battery"}
     for path, headers, status, words in (
-        ("/", {}, 401, "A token is wanted"),
+        ("/", {}, 401, "A token is required"),
         ("/ask", {"Authorization": "Bearer wrong"}, 401, "The token is wrong"),
         ("/", {"Host": "elsewhere.example"}, 421, "have this name allowed by whoever runs it"),
         ("/ask?head=" + "x" * 9000, secret, 414, "This address is too long"),

@@ -128,7 +128,7 @@ def response_to(problem: HttpProblem) -> Response:
 
 
 def _faults(found: Sequence[Any]) -> list[Fault]:
-    """One for each place: what may be of several types is told once, not once for each of them."""
+    """One fault per place: a value that may be of several types is reported once, not once per type."""
     together: dict[tuple[str | None, str | None], list[Fault]] = {}
     for fault in map(_fault, found):
         together.setdefault((fault.pointer, fault.parameter), []).append(fault)
@@ -145,7 +145,7 @@ _WORDS = {
     "too_short": "this must have at least {min_length} of them",
     "too_long": "at most {max_length} are taken, and these are {actual_length}",
 }
-"""What pydantic finds most often, in words that need no pydantic."""
+"""What pydantic finds most often, in words for people who do not know pydantic."""
 
 
 def _fault(found: Any) -> Fault:
@@ -194,7 +194,7 @@ LOG = logging.getLogger("hynt.service")
 
 
 class Observing:
-    """ASGI middleware, the outermost: it also turns what nobody foresaw into a problem."""
+    """ASGI middleware, the outermost: it also turns unforeseen errors into problems."""
 
     def __init__(self, app: ASGIApp, served: ServedRun) -> None:
         self.app, self.served, self.log_questions = app, served, served.settings.log_questions

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
@@ -21,11 +22,11 @@ from hynt.service.settings import PAGE, TEXT, TOP
 
 _WORDS = {
     400: "The request cannot be read.",
-    401: "A bearer token is wanted.",
-    403: "The service was not started to take facts.",
-    404: "Nobody of that name.",
+    401: "A bearer token is required.",
+    403: "The service was not started with `--accept-updates`.",
+    404: "There is nothing of that name.",
     408: "The request came too slowly.",
-    409: "The model learned vectors, and cannot follow its graph.",
+    409: "The model learned a vector per entity, and cannot follow its graph.",
     413: "The body is larger than 64 KiB.",
     414: "The address is too long.",
     415: "The body is not JSON.",
@@ -52,6 +53,7 @@ def served_listing(request: Request, response: Response) -> ServedRun:
     return served
 
 
+Answer = TypeVar("Answer", bound=Callable[..., Any])
 Served = Annotated[ServedRun, Depends(served_by)]
 ServedListing = Annotated[ServedRun, Depends(served_listing)]
 Top = Annotated[int, Query(ge=1, le=TOP)]
@@ -65,35 +67,44 @@ RelationPath = Annotated[str, Path(examples=["population"])]
 
 router = APIRouter(route_class=StrictRoute)
 
+ASKED = (408, 413, 415, 422, 429, 503)
+CHANGED = (403, 408, 409, 413, 415, 422, 503)
+
+
+def endpoint(request: str, tag: str, summary: str, model: Any, *refused: int) -> Callable[[Answer], Answer]:
+    """`GET /v1/…` and the like, as the description lists it; `refused` are the statuses of its own refusals."""
+    method, path = request.split()
+    return router.api_route(
+        path, methods=[method], tags=[tag], summary=summary, response_model=model, responses=refusals(*refused)
+    )
+
 
 def _json(body: bytes, version: int | None = None) -> Response:
     headers = {} if version is None else {VERSION: str(version)}
     return Response(body, media_type="application/json", headers=headers)
 
 
-@router.post(
-    "/v1/predict",
-    tags=["asking"],
-    summary="Ask for the missing component of a fact, or of several",
-    response_model=answer_schemas.AnswersModel | answer_schemas.ResultsModel,
-    responses=refusals(408, 413, 415, 422, 429, 503),
+async def _one(served: ServedRun, kind: str, job: dict[str, Any]) -> Response:
+    found = await served.asked(kind, [job])
+    return _json(found[0], found.version)
+
+
+@endpoint(
+    "POST /v1/predict",
+    "asking",
+    "Ask for the missing component of a fact, or of several",
+    answer_schemas.AnswersModel | answer_schemas.ResultsModel,
+    *ASKED,
 )
 async def predict(served: Served, asked: schemas.OneOrMany) -> Response:
     """One question gives its answers; `{"questions": […]}` gives `{"results": […]}` in the same order."""
     if isinstance(asked, schemas.Question):
-        found = await served.asked("predict", [asked.job()])
-        return _json(found[0], found.version)
-    found = await served.asked("predict", [question.job() for question in asked.questions], "questions")
+        return await _one(served, "predict", asked.model_dump())
+    found = await served.asked("predict", [question.model_dump() for question in asked.questions], "questions")
     return _json(b'{"results": [' + b", ".join(found) + b"]}", found.version)
 
 
-@router.post(
-    "/v1/facts",
-    tags=["graph"],
-    summary="Add facts, without training again",
-    response_model=answer_schemas.UpdateModel,
-    responses=refusals(403, 408, 409, 413, 415, 422, 503),
-)
+@endpoint("POST /v1/facts", "graph", "Add facts, without training again", answer_schemas.UpdateModel, *CHANGED)
 async def add_facts(served: Served, given: schemas.GivenFacts) -> dict[str, Any]:
     """They are on disk and listed at once; `Hynt-Version` of later answers says when the model counts them."""
     source = given.source or "the service"
@@ -101,62 +112,40 @@ async def add_facts(served: Served, given: schemas.GivenFacts) -> dict[str, Any]
     return await served.update(change)
 
 
-@router.delete(
-    "/v1/facts",
-    tags=["graph"],
-    summary="Take facts away",
-    response_model=answer_schemas.UpdateModel,
-    responses=refusals(403, 408, 409, 413, 415, 422, 503),
-)
+@endpoint("DELETE /v1/facts", "graph", "Take facts away", answer_schemas.UpdateModel, *CHANGED)
 async def remove_facts(served: Served, given: schemas.GivenFacts) -> dict[str, Any]:
     """Written as the graph has them; one that is not there is refused, and nothing is changed."""
     return await served.update(GivenChange(remove=given.tuples(), source=given.source or "the service", key=given.key))
 
 
-@router.post(
-    "/v1/explain",
-    tags=["asking"],
-    summary="What mattered to an answer",
-    response_model=answer_schemas.ExplanationModel,
-    responses=refusals(408, 413, 415, 422, 429, 503),
-)
+@endpoint("POST /v1/explain", "asking", "What mattered to an answer", answer_schemas.ExplanationModel, *ASKED)
 async def explain(served: Served, asked: schemas.ExplainedQuestion) -> Response:
     """Each part of the question is taken away in turn, and the answers are compared."""
-    found = await served.asked("explain", [asked.job()])
-    return _json(found[0], found.version)
+    return await _one(served, "explain", asked.model_dump())
 
 
-@router.post(
-    "/v1/trends",
-    tags=["asking"],
-    summary="How a number moves over time",
-    response_model=answer_schemas.TrendModel,
-    responses=refusals(408, 413, 415, 422, 429, 503),
-)
+@endpoint("POST /v1/trends", "asking", "How a number moves over time", answer_schemas.TrendModel, *ASKED)
 async def trends(served: Served, asked: schemas.TrendQuestion) -> Response:
     """The run's answers along an axis, with intervals, beside the values that the graph knows."""
-    found = await served.asked("trends", [asked.job()])
-    return _json(found[0], found.version)
+    return await _one(served, "trends", asked.model_dump())
 
 
-@router.get(
-    "/v1/similar",
-    tags=["asking"],
-    summary="Entities that the run sees as most alike",
-    response_model=answer_schemas.SimilarModel,
-    responses=refusals(422, 429, 503),
+@endpoint(
+    "GET /v1/similar", "asking", "Entities that the run sees as most alike", answer_schemas.SimilarModel, 422, 429, 503
 )
 async def similar(served: Served, entity: Name, top: Top = 10) -> Response:
     """By the cosine of the angle between the vectors that the model has learned."""
     return await _about_entity(served, "similar", entity, top)
 
 
-@router.get(
-    "/v1/proposals",
-    tags=["asking"],
-    summary="Facts that the graph lacks about an entity",
-    response_model=answer_schemas.ProposalsModel,
-    responses=refusals(422, 429, 503),
+@endpoint(
+    "GET /v1/proposals",
+    "asking",
+    "Facts that the graph lacks about an entity",
+    answer_schemas.ProposalsModel,
+    422,
+    429,
+    503,
 )
 async def proposals(served: Served, entity: Name, top: Top = 10) -> Response:
     """Those with relations that most of its peers have, at least as probable as not, most probable first."""
@@ -165,8 +154,7 @@ async def proposals(served: Served, entity: Name, top: Top = 10) -> Response:
 
 async def _about_entity(served: ServedRun, kind: str, entity: str, top: int) -> Response:
     try:
-        found = await served.asked(kind, [{"entity": entity, "top": top}])
-        return _json(found[0], found.version)
+        return await _one(served, kind, {"entity": entity, "top": top})
     except HttpProblem as problem:
         faults = [
             replace(fault, pointer=None, parameter="entity" if fault.pointer else None) for fault in problem.faults
@@ -174,24 +162,14 @@ async def _about_entity(served: ServedRun, kind: str, entity: str, top: int) -> 
         raise HttpProblem(problem.status, problem.detail, faults, problem.headers) from None
 
 
-@router.get(
-    "/v1/entities",
-    tags=["graph"],
-    summary="Find entities by name",
-    response_model=answer_schemas.EntitiesModel,
-    responses=refusals(422),
-)
+@endpoint("GET /v1/entities", "graph", "Find entities by name", answer_schemas.EntitiesModel, 422)
 async def entities(served: ServedListing, query: Typed = "", limit: Limit = 10) -> dict[str, Any]:
     """Names that begin so, words that begin so, then names spelled alike; the id as written always comes first."""
     return await served.entities(query, limit)
 
 
-@router.get(
-    "/v1/entities/{identity:path}",
-    tags=["graph"],
-    summary="An entity and its facts",
-    response_model=answer_schemas.EntityFactsModel,
-    responses=refusals(404, 422),
+@endpoint(
+    "GET /v1/entities/{identity:path}", "graph", "An entity and its facts", answer_schemas.EntityFactsModel, 404, 422
 )
 async def entity(
     served: ServedListing,
@@ -204,13 +182,7 @@ async def entity(
     return await served.entity(identity, offset, limit, position)
 
 
-@router.get(
-    "/v1/relations",
-    tags=["graph"],
-    summary="The relations of the graph",
-    response_model=answer_schemas.RelationsModel,
-    responses=refusals(422),
-)
+@endpoint("GET /v1/relations", "graph", "The relations of the graph", answer_schemas.RelationsModel, 422)
 async def relations(
     served: ServedListing,
     query: Typed = "",
@@ -222,12 +194,13 @@ async def relations(
     return await served.relations(query, kind, offset, limit)
 
 
-@router.get(
-    "/v1/relations/{identity:path}",
-    tags=["graph"],
-    summary="A relation and the distribution of its numbers",
-    response_model=answer_schemas.RelationNumbersModel,
-    responses=refusals(404, 422),
+@endpoint(
+    "GET /v1/relations/{identity:path}",
+    "graph",
+    "A relation and the distribution of its numbers",
+    answer_schemas.RelationNumbersModel,
+    404,
+    422,
 )
 async def relation(served: ServedListing, identity: RelationPath) -> dict[str, Any]:
     """The relation is given by its id or its name."""
@@ -235,13 +208,7 @@ async def relation(served: ServedListing, identity: RelationPath) -> dict[str, A
 
 
 @router.get("/v1/", include_in_schema=False)
-@router.get(
-    "/v1",
-    tags=["operation"],
-    summary="What there is to ask",
-    response_model=answer_schemas.IndexModel,
-    responses=refusals(),
-)
+@endpoint("GET /v1", "operation", "What there is to ask", answer_schemas.IndexModel)
 async def index(served: Served) -> dict[str, Any]:
     """Every endpoint in a line; `description` leads to their schemas and examples."""
     listed = [
@@ -259,13 +226,7 @@ async def health() -> Response:
     return _json(b'{"alive": true}')
 
 
-@router.get(
-    "/ready",
-    tags=["operation"],
-    summary="Whether the model is loaded",
-    response_model=answer_schemas.ReadyModel,
-    responses=refusals(503),
-)
+@endpoint("GET /ready", "operation", "Whether the model is loaded", answer_schemas.ReadyModel, 503)
 async def ready(served: Served) -> dict[str, Any]:
     """503 with the reason while the model is loaded, loaded again, or the service is stopping; needs no token."""
     state = served.engine.state

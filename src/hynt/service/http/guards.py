@@ -1,4 +1,4 @@
-"""Who may ask, and what browsers are told: the Host header, the token, the headers of every answer."""
+"""Who may ask, and the headers that browsers get: the Host header, the token, the headers of every answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hynt.service.pages.rendering import TITLES, environment
 from hynt.service.settings import LOOPBACK, ServiceSettings
 
 OPEN = ("/health", "/ready")
-"""What answers without a token: whoever keeps the service running has none."""
+"""What needs no token: health checks have none to show."""
 
 HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (
@@ -92,7 +92,7 @@ class Guards:
         elif kind.lower() != b"bearer":
             given = b""
         if not hmac.compare_digest(given.strip(), token.encode()):
-            detail = "the token is wrong." if header else "a token is wanted."
+            detail = "the token is wrong." if header else "a token is required."
             fault = Fault(detail, parameter="Authorization", advice="Send it as `Authorization: Bearer TOKEN`.")
             raise HttpProblem(
                 401,
@@ -116,7 +116,7 @@ def _host(header: str) -> str:
 
 
 def read_token(path: Path) -> str:
-    """The token in a file that nobody else may read."""
+    """The token in a file that only its owner may read."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode

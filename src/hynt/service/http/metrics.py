@@ -32,7 +32,7 @@ class ServiceMetrics:
         self.waited = self._histogram("hynt_queue_seconds", "How long a question waited for the model.", SECONDS)
 
     def batch(self, size: int, seconds: float) -> None:
-        """Counts a batch of `size` questions that the model answered in so many seconds."""
+        """Counts a batch of `size` questions that the model answered in `seconds`."""
         self.jobs.inc(size)
         self.sizes.observe(size)
         self.inference.observe(seconds)

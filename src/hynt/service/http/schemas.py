@@ -84,10 +84,6 @@ class _QuestionFields(_Strict):
     only: Annotated[list[TextField], Field(max_length=ONLY, description="Only these answers, by id or name.")] = []
     level: LevelField = 0.9
 
-    def job(self) -> dict[str, Any]:
-        """As the inference process reads it."""
-        return self.model_dump()
-
 
 class Question(_QuestionFields):
     """A fact with exactly one ? in it."""
@@ -127,10 +123,6 @@ class TrendQuestion(_Strict):
     end: ValueField | None = None
     points: Annotated[StrictInt, Field(ge=2, le=POINTS)] = 100
     level: LevelField = 0.9
-
-    def job(self) -> dict[str, Any]:
-        """As the inference process reads it."""
-        return self.model_dump()
 
 
 class GivenNumber(_Strict):

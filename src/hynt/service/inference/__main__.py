@@ -1,5 +1,5 @@
-"""The inference process: `python -m hynt.service.inference RUN DEVICE`, started by the HTTP process and spoken to
-by pipe.
+"""The inference process: `python -m hynt.service.inference RUN DEVICE [VERSION]`, started by the HTTP process and
+spoken to by pipe.
 
 It ends when the HTTP process closes the pipe, so one that was killed leaves nothing behind.
 """
@@ -19,7 +19,7 @@ from hynt.service.inference.answering import FollowingJobs
 from hynt.service.inference.process import FOLLOW, Frame, read_frame
 
 
-def main(run: str, device: str) -> int:
+def main(run: str, device: str, version: str = "") -> int:
     """Loads the run, says so, and answers until the pipe is closed."""
     # Ctrl-C reaches the whole group of processes; the HTTP process decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -29,7 +29,8 @@ def main(run: str, device: str) -> int:
     try:
         from hynt.asking.predictor import Predictor
 
-        predictor = Predictor(Path(run), device, note=lambda text: _send(replies, Frame({"note": text})))
+        wanted = int(version) if version else None
+        predictor = Predictor(Path(run), device, lambda text: _send(replies, Frame({"note": text})), wanted)
         _ = predictor.loaded
         answering = FollowingJobs(predictor, lambda version: _send(replies, Frame({"version": version})))
         answering.now.warm_up()
@@ -73,7 +74,7 @@ def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 _ONE_AT_A_TIME = threading.Lock()
-"""A version that is ready is told by the thread that made it."""
+"""The thread that prepares a version announces it, beside the one that replies."""
 
 
 def _send(replies: BinaryIO, frame: Frame) -> None:

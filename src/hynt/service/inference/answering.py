@@ -111,22 +111,15 @@ class RunJobs:
         """The questions as the library's own `predict` reads them, all at once."""
         from hynt.asking.question import ask_each
 
-        parts = [
-            (
-                question["head"],
-                question["relation"],
-                question["tail"],
-                [(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())],
-            )
-            for question in questions
-        ]
+        parts = [(question["head"], question["relation"], question["tail"], _pairs(question)) for question in questions]
         return ask_each(self.predictor.graph, parts, self.names)
 
     def _asked(self, index: int, question: Mapping[str, Any], fact: AskedFact | UsageError) -> _AskedJob:
+        from hynt.asking.predictor import LEVEL
         from hynt.calibration.intervals import check_level
 
         predictor = self.predictor
-        level = float(question.get("level", 0.9))
+        level = float(question.get("level", LEVEL))
         check_level(level)
         if isinstance(fact, UsageError):
             raise fact
@@ -159,14 +152,14 @@ class RunJobs:
         return explain_asked(self.predictor, asked.fact, asked.candidates, about, asked.level).to_dict()
 
     def _trends(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        from hynt.asking.predictor import LEVEL
         from hynt.calibration.intervals import check_level
         from hynt.trends.trends import trend
 
-        check_level(job["level"])
-        pairs = [(pair["relation"], pair["value"]) for pair in job["qualifiers"]]
-        asked = {name: job[name] for name in ("over", "start", "end", "points", "level")}
+        asked = {**job, "qualifiers": _pairs(job)}
+        check_level(asked.get("level", LEVEL))
         try:
-            found = trend(self.predictor, job["heads"], job["relation"], qualifiers=pairs, names=self.names, **asked)
+            found = trend(self.predictor, names=self.names, **asked)
         except UsageError as problem:
             where = {"head": "heads", "from, to": "start", "qualifier": "over"}.get(problem.where, problem.where)
             raise problem.at(where) from None
@@ -193,6 +186,10 @@ class RunJobs:
         graph = self.predictor.graph
         one = graph.entities[identity]
         return {"id": one.name, "name": graph.entity_labels[identity], "type": one.type}
+
+
+def _pairs(question: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    return [(pair["relation"], pair["value"]) for pair in question.get("qualifiers", ())]
 
 
 def _cut(answers: Answers, top: int) -> Answers:

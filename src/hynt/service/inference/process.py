@@ -30,11 +30,13 @@ _STEADY = 60.0
 class InferenceProcess:
     """An `Engine` in a process of its own. One message is under way at a time: the queue sees to that."""
 
-    def __init__(self, run: Path, device: str = "cpu", longest: float = 60.0) -> None:
+    def __init__(self, run: Path, device: str = "cpu", longest: float = 60.0, version: int | None = None) -> None:
+        """`longest`: seconds that a reply may take. `version` of the run's graph, where it is not the newest."""
         self.state = EngineState()
         self.failure: UsageError | None = None  # why the run cannot be loaded at all
         self.failed = asyncio.Event()
         self._command = [sys.executable, "-m", "hynt.service.inference", str(run), device]
+        self._command += [] if version is None else [str(version)]
         self._longest = longest
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None

@@ -177,7 +177,7 @@ class QuestionQueue:
             await asyncio.sleep(min(self.window, patience - waited))
 
     def _next(self) -> list[_Job]:
-        """The jobs that go together, those that nobody waits for any more left out."""
+        """The jobs that go together; those whose client has gone are dropped."""
         jobs: list[_Job] = []
         room = self.together
         while self._waiting:

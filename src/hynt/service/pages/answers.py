@@ -127,22 +127,22 @@ def _relation_of_blank(form: AskedForm) -> str:
 
 def number_chart(relation: Mapping[str, Any], answer: Mapping[str, Any]) -> Markup | None:
     """The answer upon the numbers that the graph holds of its relation; None where it holds none."""
-    numbers = relation["numbers"]
-    if numbers is None:
-        return None
     interval = None if answer["low"] is None else (float(answer["low"]), float(answer["high"]))
-    edges = [float(edge) for edge in numbers["edges"]]
     known = [float(one["value"]) for one in answer["known"]]
     title = f"{relation['name']}: the answer among the numbers of the graph"
     marked = Marked(answer_unit(relation), float(answer["value"]), interval, known)
-    return spread_chart("answer-chart", title, edges, numbers["counts"], marked, log=is_log(edges))
+    return numbers_chart("answer-chart", title, relation, marked)
 
 
-def is_log(edges: list[float]) -> bool:
-    """Whether the bins are as wide as each other on a logarithmic scale rather than on a plain one."""
-    if len(edges) < 3 or edges[0] <= 0:
-        return False
-    return edges[-1] - edges[-2] > 1.5 * (edges[1] - edges[0])
+def numbers_chart(identity: str, title: str, relation: Mapping[str, Any], marked: Marked) -> Markup | None:
+    """How the numbers of a relation are spread; None where it holds none. Bins that are as wide as each other on a
+    logarithmic scale rather than on a plain one are drawn on it.
+    """
+    if relation["numbers"] is None:
+        return None
+    edges, counts = [float(edge) for edge in relation["numbers"]["edges"]], relation["numbers"]["counts"]
+    log = len(edges) > 2 and edges[0] > 0 and edges[-1] - edges[-2] > 1.5 * (edges[1] - edges[0])
+    return spread_chart(identity, title, edges, counts, marked, log=log)
 
 
 def _changes(variants: list[tuple[str, AskedForm]], found: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -135,7 +135,7 @@ class Doubtful:
 
 
 def most_doubtful(judged: int) -> int:
-    """How many of so many facts are said to look wrong."""
+    """How many of the judged facts are said to look wrong."""
     return math.ceil(WORST * judged)
 
 

@@ -16,14 +16,14 @@ from hynt.graph.sentences import format_difference, format_moment, format_quanti
 from hynt.graph.units.conversion import with_display
 from hynt.markup import Column, Markup, Row, RowGroup, element, joined, percent, table
 from hynt.names import plural
-from hynt.reporting.charts_svg import Marked, Plot, spread_chart
+from hynt.reporting.charts_svg import Marked, Plot
 from hynt.reporting.report.metrics import METRICS, SCOPES, TITLES, WORDS, headlines, metrics_section
 from hynt.reporting.report.trust import Measurements, kept_measurements, protocol_section, shown_as_kept, trust_section
 from hynt.reporting.scales import Scale
 from hynt.runs import RECORD, WEIGHTS
 from hynt.runs.journal import Version, changed_share
 from hynt.runs.place import is_packaged, read_counts, read_record
-from hynt.service.pages.answers import is_log
+from hynt.service.pages.answers import numbers_chart
 from hynt.service.pages.questions import AskedForm, address
 
 POSITIONS = {
@@ -142,13 +142,8 @@ _ASKED = {
 
 def relation_chart(found: Mapping[str, Any]) -> Markup | None:
     """How the relation's numbers are spread; None where it holds none."""
-    numbers = found["numbers"]
-    if numbers is None:
-        return None
-    edges = [float(edge) for edge in numbers["edges"]]
-    title = f"{found['name']}: {numbers['count']:,} numbers"
-    marked = Marked(str(found["unit"]), None, None, [])
-    return spread_chart("relation-chart", title, edges, numbers["counts"], marked, log=is_log(edges))
+    title = f"{found['name']}: {(found['numbers'] or {}).get('count', 0):,} numbers"
+    return numbers_chart("relation-chart", title, found, Marked(str(found["unit"])))
 
 
 def quality_of(measured: Measurements | None, relation: str) -> list[dict[str, Any]]:

@@ -138,7 +138,7 @@ async def answers(request: Request, kind: str) -> Response:
 async def trend(request: Request, kind: str) -> Response:
     """The values of /trends at the same address, to keep."""
     _check(kind)
-    found = await served_by(request).trends(**TrendForm.read(request.query_params.multi_items()).asked)
+    found = await served_by(request).trends(TrendForm.read(request.query_params.multi_items()).asked)
     return _kept(found, found["rows"], kind, "trend")
 
 

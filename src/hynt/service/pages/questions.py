@@ -8,8 +8,10 @@ Questions to begin with are taken from the graph itself, so that an empty page i
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,6 +27,7 @@ from hynt.graph.statistics import values_over_time
 from hynt.graph.vocabulary import Relation
 
 BLANK = "?"
+TRIPLET = ("head", "relation", "tail")
 TOPS = (10, 25, 50, 100)
 MOST_QUALIFIERS = 16
 """More find no room in an address."""
@@ -52,22 +55,19 @@ class AskedForm:
     @classmethod
     def read(cls, given: Sequence[tuple[str, str]]) -> AskedForm:
         """From an address. What makes no sense there (a `top` that is no number) falls back to what is usual."""
-        values: dict[str, list[str]] = {}
+        values = defaultdict[str, list[str]](list)
         for name, value in given:
-            values.setdefault(name, []).append(value.strip())
-        relations, holders = values.get("qualifier", []), values.get("value", [])
-        count = min(max(len(relations), len(holders)), MOST_QUALIFIERS)
-        pairs = tuple((_at(relations, place), _at(holders, place)) for place in range(count))
-        top = _at(values.get("top", []), 0)
-        head, relation, tail = (_at(values.get(name, []), 0) for name in ("head", "relation", "tail"))
+            values[name].append(value.strip())
+        pairs = tuple(zip_longest(values["qualifier"], values["value"], fillvalue=""))[:MOST_QUALIFIERS]
+        top, head, relation, tail = (next(iter(values[name]), "") for name in ("top", *TRIPLET))
         return cls(
             head,
             relation,
             tail,
             pairs,
             int(top) if top.isdecimal() and int(top) in TOPS else TOPS[0],
-            tuple(rule for rule in RULES if rule in values.get("candidates", [])),
-            "1" in values.get("why", []),
+            tuple(rule for rule in RULES if rule in values["candidates"]),
+            "1" in values["why"],
         )
 
     @classmethod
@@ -107,7 +107,7 @@ class AskedForm:
 
     @property
     def filled(self) -> AskedForm:
-        """Without rows for qualifiers that nobody has filled in."""
+        """Without the rows for qualifiers that were left empty."""
         return replace(self, qualifiers=tuple(pair for pair in self.qualifiers if any(pair)))
 
     def named(self, name: Callable[..., str]) -> AskedForm:
@@ -123,11 +123,11 @@ class AskedForm:
     def places(self) -> list[str]:
         """The places of all parts, as `put` names them."""
         sides = [f"{number}{side}" for number in range(len(self.qualifiers)) for side in ("r", "v")]
-        return ["head", "relation", "tail", *sides]
+        return [*TRIPLET, *sides]
 
     def part(self, place: str) -> str:
         """What stands at a place; nothing where there is no such place."""
-        if place in ("head", "relation", "tail"):
+        if place in TRIPLET:
             return str(getattr(self, place))
         if place not in self.places():
             return ""
@@ -139,7 +139,7 @@ class AskedForm:
 
     def missing(self) -> list[str]:
         """The parts that are neither filled in nor asked for."""
-        found = [name for name in ("head", "relation", "tail") if not getattr(self, name)]
+        found = [name for name in TRIPLET if not getattr(self, name)]
         for number, (relation, value) in enumerate(self.qualifiers, 1):
             if bool(relation) != bool(value):
                 found.append(f"{'value' if relation else 'relation'} of qualifier {number}")
@@ -153,18 +153,14 @@ class AskedForm:
 
     def put(self, place: str, text: str) -> AskedForm:
         """The same with another part; `place` is head, relation, tail, or a qualifier's number and side: 0r, 1v."""
-        if place == "head":
-            return replace(self, head=text)
-        if place == "relation":
-            return replace(self, relation=text)
-        if place == "tail":
-            return replace(self, tail=text)
-        number, side = place[:-1], place[-1:]
-        if not number.isdecimal() or len(number) > 3 or int(number) >= len(self.qualifiers) or side not in ("r", "v"):
+        if place in TRIPLET:
+            return replace(self, **{place: text})  # type: ignore[arg-type]
+        if place not in self.places():
             return self
         pairs = list(self.qualifiers)
-        relation, value = pairs[int(number)]
-        pairs[int(number)] = (text, value) if side == "r" else (relation, text)
+        number = int(place[:-1])
+        relation, value = pairs[number]
+        pairs[number] = (text, value) if place[-1] == "r" else (relation, text)
         return replace(self, qualifiers=tuple(pairs))
 
     def with_blank(self, place: str) -> AskedForm:
@@ -175,12 +171,8 @@ class AskedForm:
                 emptied = emptied.put(part, "")
         return emptied.put(place, BLANK)
 
-    def with_row(self) -> AskedForm:
-        """With room for one more qualifier."""
-        return replace(self, qualifiers=(*self.qualifiers, ("", ""))[:MOST_QUALIFIERS])
-
-    def with_qualifier(self, relation: str, value: str) -> AskedForm:
-        """With one more qualifier, filled in."""
+    def with_qualifier(self, relation: str = "", value: str = "") -> AskedForm:
+        """With one more qualifier, or room for one."""
         return replace(self, qualifiers=(*self.qualifiers, (relation, value))[:MOST_QUALIFIERS])
 
     def without(self, number: int) -> AskedForm:
@@ -212,15 +204,11 @@ def changed(form: AskedForm, given: Mapping[str, str]) -> AskedForm | None:
     if "blank" in given:
         return form.with_blank(given["blank"])
     if "add" in given:
-        return form.with_row()
+        return form.with_qualifier()
     if "remove" in given:
         place = given["remove"]
         return form.without(int(place)) if place.isdecimal() and len(place) < 4 else form
     return None
-
-
-def _at(values: Sequence[str], place: int) -> str:
-    return values[place] if place < len(values) else ""
 
 
 ENTITIES = 8
@@ -243,10 +231,7 @@ def beginnings(graph: KnowledgeGraph, best: Sequence[tuple[int, int]] = ()) -> d
 
 def _best_questions(graph: KnowledgeGraph, best: Sequence[tuple[int, int]]) -> list[dict[str, str]]:
     facts = graph.split("valid").take(np.array([row for row, _ in best], dtype=np.int64)).facts(graph.vocabulary)
-    return [
-        _example(graph, fact, ("head", "relation", "tail")[position])
-        for fact, (_, position) in zip(facts, best, strict=True)
-    ]
+    return [_example(graph, fact, TRIPLET[position]) for fact, (_, position) in zip(facts, best, strict=True)]
 
 
 def _entities(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:
@@ -285,11 +270,10 @@ def _questions(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:
 def _example(graph: KnowledgeGraph, fact: Fact, place: str) -> dict[str, str]:
     words = Sentences(graph)
     shown = [words.entity(fact.head), words.relation(fact.relation), words.value(fact.tail)]
-    shown[("head", "relation", "tail").index(place)] = BLANK
-    pairs = tuple((pair.relation, written(pair.value)) for pair in fact.qualifiers[:EXAMPLE_QUALIFIERS])
-    told = "; ".join(
-        f"{words.relation(pair.relation)} {words.value(pair.value)}" for pair in fact.qualifiers[:EXAMPLE_QUALIFIERS]
-    )
+    shown[TRIPLET.index(place)] = BLANK
+    few = fact.qualifiers[:EXAMPLE_QUALIFIERS]
+    pairs = tuple((pair.relation, written(pair.value)) for pair in few)
+    told = "; ".join(f"{words.relation(pair.relation)} {words.value(pair.value)}" for pair in few)
     form = AskedForm(fact.head, fact.relation, written(fact.tail), pairs).put(place, BLANK)
     return {"text": " · ".join(shown) + (f" ({told})" if told else ""), "address": form.address}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from hynt.graph.sentences import format_quantity, unit_in_words
 from hynt.graph.units.conversion import with_display
 from hynt.markup import percent, shown
 from hynt.reporting.charts_svg import share_bar
+from hynt.reporting.scales import shared_style
 from hynt.service.http.problems import HttpProblem
 from hynt.service.pages.questions import address
 from hynt.service.served_run import served_by
@@ -82,9 +82,7 @@ def leads_to(where: str) -> Markup:
 @cache
 def stylesheet() -> str:
     """The style of all pages: what they share with the report, then what is their own."""
-    assets = files("hynt.reporting") / "assets"
-    shared = [(assets / name).read_text(encoding="utf-8") for name in ("page.css", "charts.css")]
-    return "".join([*shared, (STATIC / "pages.css").read_text(encoding="utf-8")])
+    return shared_style() + (STATIC / "pages.css").read_text(encoding="utf-8")
 
 
 @cache

@@ -145,7 +145,7 @@ async def entity(
 
 
 def _unknown(request: Request, problem: HttpProblem, name: str) -> Response:
-    """A name that nobody has, or several: where each that may have been meant has the page that was wanted."""
+    """A name that is unknown or ambiguous: each likely meaning links to the page that was asked for."""
     where, fault = request.url.path, problem.faults[0]
     is_relation = where == "/relation"
     told = meant(fault)
@@ -298,7 +298,7 @@ async def trends(request: Request) -> Response:
     if not form.is_whole:
         return page(request, "trends.html", **content)
     try:
-        found = await served.trends(**form.asked)
+        found = await served.trends(form.asked)
     except HttpProblem as problem:
         if problem.status != 422:
             return problem_page(request, problem)
@@ -312,7 +312,7 @@ async def trends(request: Request) -> Response:
 
 @router.get("/bulk")
 async def bulk(request: Request) -> Response:
-    """Many questions from a file: the browser reads it and asks them by and by. Its example is one of the graph."""
+    """Many questions from a file, which the browser reads and asks in batches. The example is from the graph."""
     begun = (await _beginnings(request))["questions"]
     form = AskedForm.read(parse_qsl(urlsplit(begun[0]["address"]).query) if begun else [("tail", "?")])
     asked = form.named(served_by(request).views.name_to_write).question
@@ -383,7 +383,7 @@ async def about(request: Request) -> Response:
         request,
         "about.html",
         about=told,
-        described=described(told, await asyncio.to_thread(Journal(served.settings.run).versions)),
+        described=described(told, (await asyncio.to_thread(Journal(served.settings.run).versions))[: served.version]),
         why=why,
         run=name_in_commands(served.settings.run),
         validated=validated,
