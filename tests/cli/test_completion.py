@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hynt.cli.help import offering_values
-
 
 @pytest.fixture
 def offered(monkeypatch, tmp_path):
@@ -48,6 +46,6 @@ def test_graphs_and_runs_nearby(offered):
 def test_what_takes_anything_is_left_to_the_shell(offered):
     from hynt.cli.application import Verbs
 
-    command = offering_values(Verbs().get_command(None, "train"))
+    command = Verbs().get_command(None, "train")
     out = next(one for one in command.params if "--out" in one.opts)
     assert out._custom_shell_complete is None

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from hynt.cli.options import with_option_groups
+from hynt.cli.options import option, with_option_groups
 
 
 @dataclass(frozen=True)
@@ -41,3 +41,28 @@ def test_an_option_without_default_is_required():
     done = CliRunner().invoke(app, ["assam"])
     assert done.exit_code == 2
     assert "Missing option '--cups'" in done.output
+
+
+@dataclass(frozen=True)
+class Oven:
+    degrees: int = option(..., "How hot.", min=50)
+    with_steam: bool = option(False, "Moist air.")
+    shelf: str = option("middle", "Where.", "--on", "-o")
+
+
+@with_option_groups
+def bake(oven: Oven, pieces: int = option(12, "How many.")) -> None:
+    print(oven, pieces)
+
+
+def test_an_option_is_called_as_its_parameter_unless_by_other_names():
+    app = typer.Typer()
+    app.command()(bake)
+    done = CliRunner().invoke(app, ["--degrees", "180", "--with-steam", "-o", "top"])
+    assert done.output == "Oven(degrees=180, with_steam=True, shelf='top') 12\n"
+    assert (
+        CliRunner().invoke(app, ["--degrees", "180"]).output
+        == "Oven(degrees=180, with_steam=False, shelf='middle') 12\n"
+    )
+    assert "Missing option '--degrees'" in CliRunner().invoke(app, []).output
+    assert "--no-with-steam" not in CliRunner().invoke(app, ["--help"]).output

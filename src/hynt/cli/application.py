@@ -18,8 +18,8 @@ import typer
 from typer.core import TyperGroup
 
 from hynt import __version__, _let_threads_sleep
-from hynt.cli.help import meant, offering_values, plain_help
-from hynt.cli.options import naming_options, offering_si, with_option_groups
+from hynt.cli.help import meant, offer_values, show_plain_help
+from hynt.cli.options import name_options, offer_si, with_option_groups
 from hynt.cli.output import wrapped
 from hynt.errors import DataError, HyntError, UsageError
 from hynt.names import advice_on
@@ -84,7 +84,10 @@ class Verbs(TyperGroup):
         command.name = cmd_name
         # typer takes each verb for a program of its own and offers to install its shell completion: `hynt` does that.
         command.params = [option for option in command.params if option.name not in _COMPLETION_OPTIONS]
-        return plain_help(offering_values(naming_options(offering_si(command, cmd_name))))
+        for one in (command, *getattr(command, "commands", {}).values()):
+            for dress in (offer_si, name_options, offer_values, show_plain_help):
+                dress(one)
+        return command
 
 
 app = typer.Typer(
@@ -112,12 +115,12 @@ def hynt(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command line and returns its exit code. Never raises: whatever goes wrong is told and has a code."""
+    """Runs one command line and returns its exit code. Never raises: every failure is reported and has a code."""
     wants_json = "--json" in arguments
     try:
-        code = plain_help(typer.main.get_command(app)).main(
-            args=list(arguments), prog_name="hynt", standalone_mode=False
-        )
+        whole = typer.main.get_command(app)
+        show_plain_help(whole)
+        code = whole.main(args=list(arguments), prog_name="hynt", standalone_mode=False)
     except SystemExit as leaving:
         return _left(leaving)
     except HyntError as error:
@@ -215,7 +218,7 @@ def report_interruption(*, wants_json: bool) -> None:
 
 
 def of_the_machine(error: OSError) -> HyntError | None:
-    """What the machine refused: a full disk or a missing right is nobody's bug. None: it may well be one."""
+    """What the machine refused: a full disk or a missing right is no bug of hynt. None: it may be one."""
     if error.errno not in _REFUSALS:
         return None
     what = f"the machine refused: {(error.strerror or str(error)).lower()}."

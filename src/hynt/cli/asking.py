@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import AskedRunOptions, GraphOptions, LevelOption, QuestionOptions, RunArgument
+from hynt.cli.options import AskedRunOptions, GraphOptions, LevelOption, QuestionOptions, RunArgument, option
 from hynt.cli.output import Output, SavedOutput, print_table
 from hynt.names import plural
 from hynt.progress import visible
@@ -25,12 +25,9 @@ if TYPE_CHECKING:
 def predict(
     run: RunArgument,
     question: QuestionOptions,
-    top: Annotated[
-        int | None,
-        typer.Option(
-            "--top", min=1, help="How many answers to show; by default those of the first 10 that are stored or new."
-        ),
-    ] = None,
+    top: int | None = option(
+        None, "How many answers to show; by default those of the first 10 that are stored or new.", min=1
+    ),
     *,
     asked: AskedRunOptions,
     output: SavedOutput,
@@ -96,10 +93,8 @@ def _print_number(console: Console, answer: NumberAnswer) -> None:
 def explain(
     run: RunArgument,
     question: QuestionOptions,
-    answer: Annotated[
-        str | None, typer.Option("--answer", help="The entity or relation to explain; by default the first answer.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A .png or .svg picture.")] = None,
+    answer: str | None = option(None, "The entity or relation to explain; by default the first answer."),
+    out: Path | None = option(None, "A .png or .svg picture.", metavar="FILE"),
     *,
     asked: AskedRunOptions,
     output: SavedOutput,
@@ -165,25 +160,16 @@ def _signed(value: float | None, digits: int) -> str:
 
 def trends(
     run: RunArgument,
-    heads: Annotated[
-        list[str], typer.Option("--head", help="An entity's id or name. Repeatable; each gets a panel of its own.")
-    ],
-    relation: Annotated[str, typer.Option("--relation", help="The relation whose numbers are followed.")],
-    out: Annotated[
-        list[Path], typer.Option("--out", metavar="FILE", help="A .png or .svg picture, or a .csv table. Repeatable.")
-    ],
-    over: Annotated[
-        str | None, typer.Option("--over", help="The qualifier that is the axis; by default the date most facts carry.")
-    ] = None,
-    qualifiers: Annotated[
-        list[str] | None,
-        typer.Option("--qualifier", metavar="R=V", help="Which series, where there are several. Repeatable."),
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option("--from", help="Where the axis starts; by default at the first value.")
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Where the axis ends; by default at the last value.")] = None,
-    points: Annotated[int, typer.Option("--points", help="How many points a curve has.")] = 100,
+    heads: list[str] = option(..., "An entity's id or name. Repeatable; each gets a panel of its own.", "--head"),
+    relation: str = option(..., "The relation whose numbers are followed."),
+    out: list[Path] = option(..., "A .png or .svg picture, or a .csv table. Repeatable.", metavar="FILE"),
+    over: str | None = option(None, "The qualifier that is the axis; by default the date most facts carry."),
+    qualifiers: list[str] | None = option(
+        None, "Which series, where there are several. Repeatable.", "--qualifier", metavar="R=V"
+    ),
+    start: str | None = option(None, "Where the axis starts; by default at the first value.", "--from"),
+    end: str | None = option(None, "Where the axis ends; by default at the last value.", "--to"),
+    points: int = option(100, "How many points a curve has."),
     level: LevelOption = 0.9,
     *,
     asked: AskedRunOptions,
@@ -240,7 +226,7 @@ def _mean_error(found: Trend, one: Series, *, trained_on: bool) -> str:
 def similar(
     run: RunArgument,
     entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
-    top: Annotated[int, typer.Option("--top", min=1, help="How many to show.")] = 10,
+    top: int = option(10, "How many to show.", min=1),
     *,
     asked: GraphOptions,
     output: SavedOutput,
@@ -268,7 +254,8 @@ def _print_similar(console: Console, result: dict[str, Any]) -> None:
 
 def embeddings(
     run: RunArgument,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
+    out: Path = option(..., "The Parquet file to write.", metavar="FILE"),
+    *,
     asked: GraphOptions,
     output: Output,
 ) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import AsOf, Device
+from hynt.cli.options import AsOf, Device, option, said
 from hynt.cli.output import Output, print_table
 from hynt.progress import duration
 from hynt.runs import LARGEST_SEED
@@ -19,43 +20,35 @@ if TYPE_CHECKING:
     from hynt.auditing.auditing import Audit
 
 
+@dataclass(frozen=True)
+class AuditOptions:
+    """What is judged, and by which models."""
+
+    out: Path = option(..., "The Parquet file to write.", metavar="FILE")
+    splits: str = option(
+        "all",
+        "Which facts to judge: all, or some of train, valid, test, added (by updates), separated by commas.",
+        "--split",
+    )
+    version: AsOf = None
+    folds: int = option(5, "How many parts the facts are divided into.", min=2)
+    fold_by: str = option("fact", "What stays together: fact, or head,relation for time series.")
+    model: str | None = option(None, "Which model judges: the run's own, or hynt.", metavar="M")
+    preset: str | None = option(None, "Named settings to start from.", metavar="P")
+    epochs: int | None = option(None, "How many epochs per fold.", min=1)
+    seed: int | None = option(None, "The seed of everything random.", min=0, max=LARGEST_SEED)
+    device: Device = option("auto", "Where to train and judge.")
+    changes: list[str] | None = option(None, "Change a setting. Repeatable.", "--set", metavar="KEY=VALUE")
+    components: bool = option(False, "Write a row per component, not only the worst of each fact.")
+    work: Path | None = option(None, "Keep the folds' models here, not in FILE.work, which is removed.", metavar="DIR")
+
+
 def audit(
     source: Annotated[
         str, typer.Argument(metavar="GRAPH|RUN", help="A saved graph, the built-in one (world), or a run folder.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")],
-    split: Annotated[
-        str,
-        typer.Option(
-            "--split",
-            help="Which facts to judge: all, or some of train, valid, test, added (by updates), separated by commas.",
-        ),
-    ] = "all",
-    as_of: AsOf = None,
-    folds: Annotated[int, typer.Option("--folds", min=2, help="How many parts the facts are divided into.")] = 5,
-    fold_by: Annotated[
-        str, typer.Option("--fold-by", help="What stays together: fact, or head,relation for time series.")
-    ] = "fact",
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="M", help="Which model judges: the run's own, or hynt.")
-    ] = None,
-    preset: Annotated[str | None, typer.Option("--preset", metavar="P", help="Named settings to start from.")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs per fold.")] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, max=LARGEST_SEED, help="The seed of everything random.")
-    ] = None,
-    device: Annotated[Device, typer.Option("--device", help="Where to train and judge.")] = "auto",
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting. Repeatable.")
-    ] = None,
-    top: Annotated[int, typer.Option("--top", min=0, help="How many suspicious facts to print.")] = 20,
-    components: Annotated[
-        bool, typer.Option("--components", help="Write a row per component, not only the worst of each fact.")
-    ] = False,
-    work: Annotated[
-        Path | None,
-        typer.Option("--work", metavar="DIR", help="Keep the folds' models here, not in FILE.work, which is removed."),
-    ] = None,
+    options: AuditOptions,
+    top: int = option(20, "How many suspicious facts to print.", min=0),
     *,
     output: Output,
 ) -> None:
@@ -66,25 +59,10 @@ def audit(
     from hynt.front.auditing import audit as audited
 
     started = time.monotonic()
-    found = audited(
-        source,
-        out,
-        splits=[part.strip() for part in split.split(",")],
-        folds=folds,
-        fold_by=fold_by,
-        model=model,
-        preset=preset,
-        epochs=epochs,
-        seed=seed,
-        changes=changes or (),
-        device=device,
-        work=work,
-        components=components,
-        version=as_of,
-        progress=True,
-    )
-    rows = (len(found.found.score) if components else len(found)) + len(found.not_judged)
-    result = _summary(found, out, rows, top, time.monotonic() - started)
+    asked = said(options) | {"splits": [part.strip() for part in options.splits.split(",")]}
+    found = audited(source, progress=True, **asked)
+    rows = (len(found.found.score) if options.components else len(found)) + len(found.not_judged)
+    result = _summary(found, options.out, rows, top, time.monotonic() - started)
     output.deliver(result, lambda console: _print(console, result))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import GraphArgument, TrainingDevice
+from hynt.cli.options import GraphArgument, TrainingDevice, option, said
 from hynt.cli.output import Output, SavedOutput, note_to_person, print_table
 from hynt.errors import DataError, UsageError
 from hynt.progress import visible
@@ -37,26 +38,27 @@ def _print_models(console: Console, found: dict[str, Any]) -> None:
         console.print(f"  trained  {model['trained_on']}")
 
 
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """What is compared, and within which time."""
+
+    out: Path = option(..., "The folder for rows, runs, table and picture.", metavar="DIR")
+    models: str = option("all", "Names from `hynt models`, or all.", metavar="M,M…")
+    minutes_per_model: float = option(2.0, "Of training; testing is extra.", min=0.001, max=1e6)
+    seeds: str = option("0", "Each model is trained once per seed.", metavar="S,S…")
+    tasks: str = option(
+        "link,relation,number", "Some of link, relation, number, separated by commas.", "--task", metavar="TASKS"
+    )
+    device: TrainingDevice = "auto"
+    processor_time: bool = option(False, "Count processor time, for a machine that is shared.")
+
+
 def compare(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for rows, runs, table and picture.")],
+    options: ComparisonOptions,
     graph: Annotated[
         str | None, typer.Argument(metavar="GRAPH", help="A graph folder, or a built-in name; world if none is given.")
     ] = None,
-    graph_option: Annotated[
-        str | None, typer.Option("--graph", metavar="GRAPH", help="The same, as an option.")
-    ] = None,
-    models: Annotated[str, typer.Option("--models", metavar="M,M…", help="Names from `hynt models`, or all.")] = "all",
-    minutes: Annotated[
-        float, typer.Option("--minutes-per-model", min=0.001, max=1e6, help="Of training; testing is extra.")
-    ] = 2.0,
-    seeds: Annotated[str, typer.Option("--seeds", metavar="S,S…", help="Each model is trained once per seed.")] = "0",
-    task: Annotated[
-        str, typer.Option("--task", metavar="TASKS", help="Some of link, relation, number, separated by commas.")
-    ] = "link,relation,number",
-    device: TrainingDevice = "auto",
-    by_processor: Annotated[
-        bool, typer.Option("--processor-time", help="Count processor time, for a machine that is shared.")
-    ] = False,
+    graph_option: str | None = option(None, "The same, as an option.", "--graph", metavar="GRAPH"),
     *,
     output: Output,
 ) -> None:
@@ -70,24 +72,14 @@ def compare(
         raise UsageError(
             f"two graphs were given: {graph} and {graph_option}.", where="--graph", advice="Leave one out."
         )
-    found = compared(
-        graph or graph_option or "world",
-        models,
-        out,
-        minutes_per_model=minutes,
-        seeds=_seeds(seeds),
-        tasks=task,
-        device=device,
-        processor_time=by_processor,
-        progress=True,
-        note=note_to_person,
-    )
+    asked = said(options) | {"seeds": _seeds(options.seeds)}
+    found = compared(graph or graph_option or "world", progress=True, note=note_to_person, **asked)
     result = found.to_dict()
     output.deliver(result, lambda console: _print_comparison(console, result))
     if found.failed:
         raise DataError(
             f"{', '.join(found.failed)} failed; the others are in the table.",
-            where=str(out),
+            where=str(options.out),
             advice="The same command tries them again.",
         )
 
@@ -120,69 +112,38 @@ def _print_comparison(console: Console, result: dict[str, Any]) -> None:
         console.print(f"  {command}", soft_wrap=True)
 
 
-def sweep(
-    graph: GraphArgument,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the sweep.")],
-    trials: Annotated[int, typer.Option("--trials", min=1, help="How many settings to try, in all.")],
-    model: Annotated[str, typer.Option("--model", metavar="M", help="Which model: see `hynt models`.")] = "hynt",
-    space: Annotated[
-        str | None,
-        typer.Option("--space", metavar="S", help="A TOML file, or a space that hynt has; by default the model's."),
-    ] = None,
-    metric: Annotated[str, typer.Option("--metric", help="What to judge by, on valid.")] = "link.all.mrr",
-    preset: Annotated[str | None, typer.Option("--preset", metavar="P", help="Settings to start from.")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs per trial.")] = None,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Fix a setting at a value. Repeatable.")
-    ] = None,
-    storage: Annotated[
-        str | None,
-        typer.Option(
-            "--storage",
-            metavar="WHERE",
-            envvar="HYNT_SWEEP_STORAGE",
-            help="A SQLite file or a postgresql:// URL; by default a file in DIR.",
-        ),
-    ] = None,
-    name: Annotated[str, typer.Option("--name", help="The sweep's name in its storage.")] = "sweep",
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes on this machine.")] = 1,
-    pruner: Annotated[
-        Literal["hyperband", "none"], typer.Option("--pruner", help="Whether to end poor trials early.")
-    ] = "hyperband",
-    sampler: Annotated[
-        Literal["tpe", "random", "grid"], typer.Option("--sampler", help="How to choose what to try.")
-    ] = "tpe",
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Decides what is tried, and seeds each run.")
-    ] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the sweep of this name, or join it.")] = False,
-    device: TrainingDevice = "auto",
-    *,
-    output: SavedOutput,
-) -> None:
+@dataclass(frozen=True)
+class SweepOptions:
+    """What is tried, and how it is judged."""
+
+    out: Path = option(..., "The folder of the sweep.", metavar="DIR")
+    trials: int = option(..., "How many settings to try, in all.", min=1)
+    model: str = option("hynt", "Which model: see `hynt models`.", metavar="M")
+    space: str | None = option(None, "A TOML file, or a space that hynt has; by default the model's.", metavar="S")
+    metric: str = option("link.all.mrr", "What to judge by, on valid.")
+    preset: str | None = option(None, "Settings to start from.", metavar="P")
+    epochs: int | None = option(None, "How many epochs per trial.", min=1)
+    changes: list[str] | None = option(None, "Fix a setting at a value. Repeatable.", "--set", metavar="KEY=VALUE")
+    storage: str | None = option(
+        None,
+        "A SQLite file or a postgresql:// URL; by default a file in DIR.",
+        metavar="WHERE",
+        envvar="HYNT_SWEEP_STORAGE",
+    )
+    name: str = option("sweep", "The sweep's name in its storage.")
+    workers: int = option(1, "Processes on this machine.", min=1)
+    pruner: Literal["hyperband", "none"] = option("hyperband", "Whether to end poor trials early.")
+    sampler: Literal["tpe", "random", "grid"] = option("tpe", "How to choose what to try.")
+    seed: int = option(0, "Decides what is tried, and seeds each run.", min=0, max=LARGEST_SEED)
+    resume: bool = option(False, "Resume the sweep of this name, or join it.")
+    device: TrainingDevice = "auto"
+
+
+def sweep(graph: GraphArgument, options: SweepOptions, *, output: SavedOutput) -> None:
     """Try settings of MODEL on GRAPH, judged on its validation split. The test split is never read."""
     from hynt.front.sweeping import sweep as swept
 
-    result = swept(
-        graph,
-        model,
-        trials=trials,
-        out=out,
-        space=space,
-        metric=metric,
-        preset=preset,
-        epochs=epochs,
-        changes=changes or (),
-        storage=storage,
-        name=name,
-        workers=workers,
-        pruner=pruner,
-        sampler=sampler,
-        seed=seed,
-        resume=resume,
-        device=device,
-        progress=True,
-    ).to_dict()
+    result = swept(graph, progress=True, **said(options)).to_dict()
     output.deliver(result, lambda console: _print_sweep(console, result, graph))
 
 

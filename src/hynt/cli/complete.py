@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import AskedRunOptions, LevelOption, RunArgument, done_in_processes, said
+from hynt.cli.options import AskedRunOptions, LevelOption, RunArgument, done_in_processes, option, said
 from hynt.cli.output import Output, note_to_person, print_table
 from hynt.errors import UsageError
 from hynt.files import check_parquet
@@ -35,27 +35,15 @@ class CandidateChoice(StrEnum):
 class ProposalWords:
     """Which facts are proposed with --missing."""
 
-    # fmt: off
-    relations: Annotated[list[str] | None, typer.Option(
-        "--relations", metavar="R", help="--missing: only this one. Repeatable."
-    )] = None
-    budget: Annotated[int, typer.Option("--budget", min=1, help="--missing: the most proposals in all.")] = 1000
-    threshold: Annotated[float, typer.Option(
-        "--threshold", min=0, max=1, help="--missing: the least probability of a proposed fact."
-    )] = 0.5
-    widest: Annotated[float, typer.Option(
-        "--widest", help="--missing: the greatest relative width of a proposed number's interval."
-    )] = 0.5
-    per_relation: Annotated[int | None, typer.Option(
-        "--per-relation", min=1, help="--missing: the most proposals for one relation."
-    )] = None
-    share: Annotated[float, typer.Option(
-        "--share", min=0, max=1, help="--missing: the share of peers that must have a relation."
-    )] = 0.75
-    without: Annotated[list[str] | None, typer.Option(
-        "--without", metavar="SPLIT", help="--missing: treat a split as unknown; see what it confirms."
-    )] = None
-    # fmt: on
+    relations: list[str] | None = option(None, "--missing: only this one. Repeatable.", metavar="R")
+    budget: int = option(1000, "--missing: the most proposals in all.", min=1)
+    threshold: float = option(0.5, "--missing: the least probability of a proposed fact.", min=0, max=1)
+    widest: float = option(0.5, "--missing: the greatest relative width of a proposed number's interval.")
+    per_relation: int | None = option(None, "--missing: the most proposals for one relation.", min=1)
+    share: float = option(0.75, "--missing: the share of peers that must have a relation.", min=0, max=1)
+    without: list[str] | None = option(
+        None, "--missing: treat a split as unknown; see what it confirms.", metavar="SPLIT"
+    )
 
 
 def complete(
@@ -63,26 +51,18 @@ def complete(
     questions: Annotated[
         Path | None, typer.Argument(metavar="QUESTIONS", help="Facts with one ? each: a .jsonl or .parquet file.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="The Parquet file to write.")] = None,
-    top: Annotated[
-        int | None, typer.Option("--top", min=1, help="Answers to a question: 10, or 1 with --missing.")
-    ] = None,
+    out: Path | None = option(None, "The Parquet file to write.", metavar="FILE"),
+    top: int | None = option(None, "Answers to a question: 10, or 1 with --missing.", min=1),
     level: LevelOption = 0.9,
-    candidates: Annotated[
-        list[CandidateChoice] | None,
-        typer.Option("--candidates", help="Only answers seen in that place, or only unknown ones. Repeatable."),
-    ] = None,
-    on_error: Annotated[
-        Literal["stop", "record"],
-        typer.Option("--on-error", help="Refuse the whole file for a bad question, or record why as a row."),
-    ] = "stop",
-    resume: Annotated[bool, typer.Option("--resume", help="Resume a job that was stopped.")] = False,
-    missing: Annotated[
-        bool, typer.Option("--missing", help="Propose facts for entities that lack a relation their peers have.")
-    ] = False,
-    processes: Annotated[
-        int, typer.Option("--processes", min=1, metavar="N", help="Answer in N processes, one per GPU with cuda.")
-    ] = 1,
+    candidates: list[CandidateChoice] | None = option(
+        None, "Only answers seen in that place, or only unknown ones. Repeatable."
+    ),
+    on_error: Literal["stop", "record"] = option(
+        "stop", "Refuse the whole file for a bad question, or record why as a row."
+    ),
+    resume: bool = option(False, "Resume a job that was stopped."),
+    missing: bool = option(False, "Propose facts for entities that lack a relation their peers have."),
+    processes: int = option(1, "Answer in N processes, one per GPU with cuda.", min=1, metavar="N"),
     *,
     proposals: ProposalWords,
     asked: AskedRunOptions,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hynt.cli.options import option
 from hynt.cli.output import SavedOutput
 from hynt.progress import visible
 from hynt.runs import LARGEST_SEED
@@ -29,103 +30,77 @@ _ENGINE: dict[str, Any] = {"rich_help_panel": "Engine"}
 class DumpOptions:
     """What becomes of a dump."""
 
-    # fmt: off
-    entities: Annotated[Path | None, typer.Option(
-        "--entities", **_WHO, metavar="FILE", help="Ids, one per line."
-    )] = None
-    mapping: Annotated[list[Path] | None, typer.Option(
-        "--mapping", metavar="FILE", **_WHO, help="Maps the ids of --entities: id TAB id. Give several to map in steps."
-    )] = None
-    instance_of: Annotated[list[str] | None, typer.Option(
-        "--instance-of", metavar="TYPE", **_WHO, help="Entities of this type. Give several for any of them."
-    )] = None
-    subclasses: Annotated[bool, typer.Option(
-        "--subclasses", **_WHO, help="wikidata: subclasses of --instance-of count too."
-    )] = False
-    everything: Annotated[bool, typer.Option("--all", **_WHO, help="Every entity of the dump.")] = False
-    redirects: Annotated[Path | None, typer.Option(
-        "--redirects", metavar="FILE", **_WHO, help="wikidata: old ids, id TAB id it leads to."
-    )] = None
-    language: Annotated[str, typer.Option("--language", **_WHO, help="The language of names.")] = "en"
-    preferred_only: Annotated[bool, typer.Option(
-        "--preferred-only", **_WHAT,
-        help="wikidata: where statements of a property are marked as preferred, only those.",
-    )] = False
-    text: Annotated[str, typer.Option(
-        "--text", metavar="drop|keep", **_WHAT, help="Drop text, or keep it as entities."
-    )] = "drop"
-    keep_tails: Annotated[bool, typer.Option(
-        "--keep-tails/--closed-set", **_WHAT,
-        help="Keep values outside the chosen entities, with names from a second pass over the dump; or drop their "
+    entities: Path | None = option(None, "Ids, one per line.", **_WHO, metavar="FILE")
+    mapping: list[Path] | None = option(
+        None, "Maps the ids of --entities: id TAB id. Give several to map in steps.", metavar="FILE", **_WHO
+    )
+    instance_of: list[str] | None = option(
+        None, "Entities of this type. Give several for any of them.", metavar="TYPE", **_WHO
+    )
+    subclasses: bool = option(False, "wikidata: subclasses of --instance-of count too.", **_WHO)
+    everything: bool = option(False, "Every entity of the dump.", "--all", **_WHO)
+    redirects: Path | None = option(None, "wikidata: old ids, id TAB id it leads to.", metavar="FILE", **_WHO)
+    language: str = option("en", "The language of names.", **_WHO)
+    preferred_only: bool = option(
+        False, "wikidata: where statements of a property are marked as preferred, only those.", **_WHAT
+    )
+    text: str = option("drop", "Drop text, or keep it as entities.", metavar="drop|keep", **_WHAT)
+    keep_tails: bool = option(
+        True,
+        "Keep values outside the chosen entities, with names from a second pass over the dump; or drop their "
         "facts, as the paper does.",
-    )] = True
-    min_tail_uses: Annotated[int, typer.Option(
-        "--min-tail-uses", min=1, **_WHAT, help="Keep such a value only if it occurs this often."
-    )] = 1
-    max_qualifiers: Annotated[int | None, typer.Option(
-        "--max-qualifiers", min=0, **_WHAT, help="The most qualifiers a fact may have."
-    )] = None
-    long_facts: Annotated[str, typer.Option(
-        "--long-facts", metavar="shorten|drop", **_WHAT, help="What to do with facts that have more."
-    )] = "shorten"
-    mediators: Annotated[Path | None, typer.Option(
-        "--mediators", metavar="FILE", **_WHAT,
-        help="freebase: the types of mediators, one per line, instead of those that the dump declares.",
-    )] = None
-    primaries: Annotated[Path | None, typer.Option(
-        "--primaries", metavar="FILE", **_WHAT,
-        help="freebase: property TAB the mediator's property with the primary value.",
-    )] = None
-    units: Annotated[str, typer.Option(
-        "--units", metavar="si|keep", **_NUMBERS, help="Convert numbers to SI units, or keep them as they are."
-    )] = "si"
-    unknown_units: Annotated[str, typer.Option(
-        "--unknown-units", metavar="drop|keep", **_NUMBERS, help="What to do with numbers in unknown units."
-    )] = "drop"
-    other_units: Annotated[str, typer.Option(
-        "--other-units", metavar="drop|keep|split", **_NUMBERS,
-        help="What to do with numbers in another unit than most of their relation.",
-    )] = "drop"
-    keep_leakage: Annotated[bool, typer.Option(
-        "--keep-leakage", **_AFTER, help="Keep inverse and near-duplicate relations."
-    )] = False
-    outlier_rules: Annotated[Path | None, typer.Option(
-        "--outlier-rules", metavar="FILE", **_AFTER, help="Limits for numbers and wrong facts, as TOML."
-    )] = None
-    mixed_relations: Annotated[str, typer.Option(
-        "--mixed-relations", metavar="split|drop", **_AFTER,
-        help="Relations with both numbers and entities: split them, or drop the kind that came second.",
-    )] = "split"
-    split: Annotated[str, typer.Option(
-        "--split", metavar="A:B:C", **_AFTER, help="Shares of train, valid and test."
-    )] = "8:1:1"
-    seed: Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, **_AFTER, help="The seed of the split.")] = 0
-    engine: Annotated[str, typer.Option(
-        "--engine", metavar="duckdb|spark", **_ENGINE, help="One machine, or a cluster."
-    )] = "duckdb"
-    master: Annotated[str, typer.Option(
-        "--master", **_ENGINE, help="spark: its master, such as yarn or local[4]."
-    )] = "local[*]"
-    workers: Annotated[int | None, typer.Option(
-        "--workers", min=1, **_ENGINE, help="duckdb: processes that parse; all cores if not given."
-    )] = None
-    memory: Annotated[str, typer.Option(
-        "--memory", **_ENGINE, help="Memory for the queries; beyond it they use the disk."
-    )] = "1GB"
-    work: Annotated[Path | None, typer.Option(
-        "--work", metavar="DIR", **_ENGINE,
-        help="Where finished parts are kept until the graph is done; GRAPH.work if not given.",
-    )] = None
-    keep_work: Annotated[bool, typer.Option("--keep-work", **_ENGINE, help="Leave the work folder when done.")] = False
-    max_bad_lines: Annotated[float, typer.Option(
-        "--max-bad-lines", metavar="SHARE", **_ENGINE, help="Stop when more of the lines than this cannot be read."
-    )] = 0.001
-    rejects: Annotated[Path | None, typer.Option(
-        "--rejects", metavar="FILE", **_ENGINE, help="Where bad lines go; GRAPH.rejects.jsonl if not given."
-    )] = None
-    name: Annotated[str, typer.Option("--name", help="The graph's name; the folder's if not given.")] = ""
-    licence: Annotated[str, typer.Option("--licence", help="The licence of the dump, for the manifest.")] = ""
-    # fmt: on
+        "--keep-tails/--closed-set",
+        **_WHAT,
+    )
+    min_tail_uses: int = option(1, "Keep such a value only if it occurs this often.", min=1, **_WHAT)
+    max_qualifiers: int | None = option(None, "The most qualifiers a fact may have.", min=0, **_WHAT)
+    long_facts: str = option("shorten", "What to do with facts that have more.", metavar="shorten|drop", **_WHAT)
+    mediators: Path | None = option(
+        None,
+        "freebase: the types of mediators, one per line, instead of those that the dump declares.",
+        metavar="FILE",
+        **_WHAT,
+    )
+    primaries: Path | None = option(
+        None, "freebase: property TAB the mediator's property with the primary value.", metavar="FILE", **_WHAT
+    )
+    units: str = option("si", "Convert numbers to SI units, or keep them as they are.", metavar="si|keep", **_NUMBERS)
+    unknown_units: str = option("drop", "What to do with numbers in unknown units.", metavar="drop|keep", **_NUMBERS)
+    other_units: str = option(
+        "drop",
+        "What to do with numbers in another unit than most of their relation.",
+        metavar="drop|keep|split",
+        **_NUMBERS,
+    )
+    keep_leakage: bool = option(False, "Keep inverse and near-duplicate relations.", **_AFTER)
+    outlier_rules: Path | None = option(None, "Limits for numbers and wrong facts, as TOML.", metavar="FILE", **_AFTER)
+    mixed_relations: str = option(
+        "split",
+        "Relations with both numbers and entities: split them, or drop the kind that came second.",
+        metavar="split|drop",
+        **_AFTER,
+    )
+    split: str = option("8:1:1", "Shares of train, valid and test.", metavar="A:B:C", **_AFTER)
+    seed: int = option(0, "The seed of the split.", min=0, max=LARGEST_SEED, **_AFTER)
+    engine: str = option("duckdb", "One machine, or a cluster.", metavar="duckdb|spark", **_ENGINE)
+    master: str = option("local[*]", "spark: its master, such as yarn or local[4].", **_ENGINE)
+    workers: int | None = option(None, "duckdb: processes that parse; all cores if not given.", min=1, **_ENGINE)
+    memory: str = option("1GB", "Memory for the queries; beyond it they use the disk.", **_ENGINE)
+    work: Path | None = option(
+        None,
+        "Where finished parts are kept until the graph is done; GRAPH.work if not given.",
+        metavar="DIR",
+        **_ENGINE,
+    )
+    keep_work: bool = option(False, "Leave the work folder when done.", **_ENGINE)
+    max_bad_lines: float = option(
+        0.001, "Stop when more of the lines than this cannot be read.", metavar="SHARE", **_ENGINE
+    )
+    rejects: Path | None = option(
+        None, "Where bad lines go; GRAPH.rejects.jsonl if not given.", metavar="FILE", **_ENGINE
+    )
+    name: str = option("", "The graph's name; the folder's if not given.")
+    licence: str = option("", "The licence of the dump, for the manifest.")
 
 
 def create(
@@ -133,10 +108,10 @@ def create(
     dump: Annotated[
         Path, typer.Argument(metavar="DUMP", help="A file (plain, .gz, .bz2, .zst), or the folder of its parts.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="GRAPH", help="The folder to write the graph to.")],
-    options: DumpOptions,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph at --out.")] = False,
+    out: Path = option(..., "The folder to write the graph to.", metavar="GRAPH"),
     *,
+    options: DumpOptions,
+    overwrite: bool = option(False, "Replace the graph at --out."),
     output: SavedOutput,
 ) -> None:
     """Make a graph from a dump of Wikidata, YAGO3 or Freebase.

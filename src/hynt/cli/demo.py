@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from hynt.cli.evaluate import print_evaluation
+from hynt.cli.options import option
 from hynt.cli.output import console as standard_output
 from hynt.errors import UsageError
 from hynt.files import MANIFEST_NAME, check_new_folder
@@ -21,15 +20,10 @@ if TYPE_CHECKING:
 
 
 def demo(
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="RUN",
-            help="Keep the run here, or use the one that is already there; by default it is not kept.",
-        ),
-    ] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Fewer, for a quicker look.")] = None,
+    out: Path | None = option(
+        None, "Keep the run here, or use the one that is already there; by default it is not kept.", metavar="RUN"
+    ),
+    epochs: int | None = option(None, "Fewer, for a quicker look.", min=1),
 ) -> None:
     """Ask the run that comes with hynt; then train HyNT on its graph `world`, ask it held-out questions too, and
     evaluate it beside trivial models.

@@ -5,12 +5,11 @@ how far its probabilities and intervals can be trusted.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from hynt.cli.options import RunArgument, ScoringDevice, done_in_processes
+from hynt.cli.options import RunArgument, ScoringDevice, done_in_processes, option, said
 from hynt.cli.output import SavedOutput, note_to_person, print_table
 from hynt.evaluation.tables import GROUPINGS
 from hynt.progress import visible
@@ -22,50 +21,34 @@ if TYPE_CHECKING:
     from hynt.front.evaluating import CalibrationReport
 
 
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """What is asked, and what is reported of the answers."""
+
+    split: str = option("test", "Which split to ask.")
+    tasks: str = option(
+        "link,relation,number", "Some of link, relation, number, separated by commas.", "--task", metavar="TASKS"
+    )
+    ties: Literal["realistic", "hynt"] = option(
+        "realistic", "How ties rank; hynt rounds down, as the published script does."
+    )
+    type_constrained: bool = option(False, "Also rank among entities that train has at that place.")
+    references: bool = option(True, "Whether to show trivial models beside the run.", "--references/--no-references")
+    intervals: bool = option(False, "Add 95 % bootstrap intervals, drawn over facts.")
+    breakdown: str = option("", f"Some of {', '.join(GROUPINGS)}, separated by commas.", metavar="BY")
+    compare: Path | None = option(None, "Another run, compared question by question.", metavar="RUN")
+    questions: Path | None = option(None, "Write each question's result as Parquet.", metavar="FILE")
+    observed: str | None = option(None, "Read the training facts of this graph instead.", metavar="GRAPH")
+    asked: str | None = option(None, "Ask about the split of this graph.", metavar="GRAPH")
+    without_duplicates: bool = option(False, "Leave out observed facts that equal an asked one.")
+    shuffle_literals: bool = option(False, "Shuffle the numbers that are read: do they help links?")
+
+
 def evaluate(
     run: RunArgument,
-    split: Annotated[str, typer.Option("--split", help="Which split to ask.")] = "test",
-    task: Annotated[
-        str, typer.Option("--task", metavar="TASKS", help="Some of link, relation, number, separated by commas.")
-    ] = "link,relation,number",
-    ties: Annotated[
-        Literal["realistic", "hynt"],
-        typer.Option("--ties", help="How ties rank; hynt rounds down, as the published script does."),
-    ] = "realistic",
-    type_constrained: Annotated[
-        bool, typer.Option("--type-constrained", help="Also rank among entities that train has at that place.")
-    ] = False,
+    options: EvaluationOptions,
     device: ScoringDevice = "auto",
-    references: Annotated[
-        bool, typer.Option("--references/--no-references", help="Whether to show trivial models beside the run.")
-    ] = True,
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="Add 95 % bootstrap intervals, drawn over facts.")
-    ] = False,
-    breakdown: Annotated[
-        str, typer.Option("--breakdown", metavar="BY", help=f"Some of {', '.join(GROUPINGS)}, separated by commas.")
-    ] = "",
-    other: Annotated[
-        Path | None, typer.Option("--compare", metavar="RUN", help="Another run, compared question by question.")
-    ] = None,
-    questions: Annotated[
-        Path | None, typer.Option("--questions", metavar="FILE", help="Write each question's result as Parquet.")
-    ] = None,
-    observed: Annotated[
-        str | None, typer.Option("--observed", metavar="GRAPH", help="Read the training facts of this graph instead.")
-    ] = None,
-    asked: Annotated[
-        str | None, typer.Option("--asked", metavar="GRAPH", help="Ask about the split of this graph.")
-    ] = None,
-    without_duplicates: Annotated[
-        bool, typer.Option("--without-duplicates", help="Leave out observed facts that equal an asked one.")
-    ] = False,
-    shuffle_literals: Annotated[
-        bool, typer.Option("--shuffle-literals", help="Shuffle the numbers that are read: do they help links?")
-    ] = False,
-    processes: Annotated[
-        int, typer.Option("--processes", min=1, metavar="N", help="Ask in N processes, one per GPU with --device cuda.")
-    ] = 1,
+    processes: int = option(1, "Ask in N processes, one per GPU with --device cuda.", min=1, metavar="N"),
     *,
     output: SavedOutput,
 ) -> None:
@@ -75,22 +58,8 @@ def evaluate(
     from hynt.front.run import Run
     from hynt.front.training import is_first_process
 
-    found = Run(run, device).evaluate(
-        split,
-        tasks=task,
-        ties=ties,
-        type_constrained=type_constrained,
-        references=references,
-        intervals=intervals,
-        breakdown=[name.strip() for name in breakdown.split(",") if name.strip()],
-        compare=other,
-        questions=questions,
-        observed=observed,
-        asked=asked,
-        without_duplicates=without_duplicates,
-        shuffle_literals=shuffle_literals,
-        progress=True,
-    )
+    asked = said(options) | {"breakdown": [name.strip() for name in options.breakdown.split(",") if name.strip()]}
+    found = Run(run, device).evaluate(progress=True, **asked)
     if is_first_process():
         result = found.to_dict()
         output.deliver(result, lambda console: print_evaluation(console, result))
@@ -118,9 +87,7 @@ def _print(console: Console, cells: TextTable) -> None:
 
 def calibrate(
     run: RunArgument,
-    split: Annotated[
-        str | None, typer.Option("--split", help="Measure on this split as well, such as test; the reading is counted.")
-    ] = None,
+    split: str | None = option(None, "Measure on this split as well, such as test; the reading is counted."),
     device: ScoringDevice = "auto",
     *,
     output: SavedOutput,

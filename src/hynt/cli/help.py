@@ -48,12 +48,9 @@ FIRST = (
 """What a newcomer types first."""
 
 
-def plain_help(command: Any) -> Any:
-    """The command, or group of commands, with this help instead of typer's."""
-    for one in getattr(command, "commands", {}).values():
-        plain_help(one)
+def show_plain_help(command: Any) -> None:
+    """This help instead of typer's."""
     command.format_help = MethodType(_format_help, command)
-    return command
 
 
 def _format_help(command: Any, context: Any, formatter: Any) -> None:
@@ -147,15 +144,12 @@ _DEPTH, _MOST = 2, 500
 """How many folders deep graphs and runs are looked for, and in how many folders."""
 
 
-def offering_values(command: Any) -> Any:
-    """The command, or group of commands, with values for what takes one of a few."""
-    for one in getattr(command, "commands", {}).values():
-        offering_values(one)
+def offer_values(command: Any) -> None:
+    """Values after Tab for what takes one of a few."""
     for parameter in command.params:
         offered = _offered(parameter)
         if offered is not None:
             parameter._custom_shell_complete = _matching(offered)
-    return command
 
 
 def _offered(parameter: Any) -> Callable[[Any, str], Iterator[str]] | None:

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -19,6 +19,52 @@ from hynt.errors import DataError, UsageError
 if TYPE_CHECKING:
     from hynt.front.run import Run
     from hynt.graph.lookup import NameLookup
+
+
+# What a command takes: arguments, options, and groups of options: frozen dataclasses whose fields are options.
+
+
+def option(default: Any, help: str, *names: str, **more: Any) -> Any:
+    """An option of a command or of a group: its default (`...`: it must be given), and what is said of it. It is called
+    as its parameter, unless by these names; `more` is as `typer.Option` takes it.
+    """
+    told = {"option": (names, {"help": help, **more})}
+    return field(metadata=told) if default is ... else field(default=default, metadata=told)
+
+
+def said(options: Any) -> dict[str, Any]:
+    """A group of options as arguments of the library, which has its own defaults for what was not said."""
+    return {name: value for name, value in vars(options).items() if value is not None}
+
+
+def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer wants it: where a parameter is a group, all options of the group stand there."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+
+    def flat(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{one.name: given.pop(one.name) for one in fields(group)})  # type: ignore[operator]
+        command(**given)
+
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        group = groups.get(name)
+        own = get_type_hints(group, include_extras=True) if group else {name: hints[name]}
+        defaults = {one.name: one for one in fields(group)} if group else {name: parameter.default}
+        parameters += [_parameter(one, hint, defaults[one]) for one, hint in own.items()]
+    flat.__name__, flat.__doc__ = command.__name__, command.__doc__
+    flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return flat
+
+
+def _parameter(name: str, hint: Any, default: Any) -> Parameter:
+    if isinstance(default, Field):
+        if "option" in default.metadata:
+            names, more = default.metadata["option"]
+            hint = Annotated[hint, typer.Option(*(names or [f"--{name.replace('_', '-')}"]), **more)]
+        default = Parameter.empty if default.default is MISSING else default.default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 Device: TypeAlias = Literal["cpu", "cuda", "auto"]
@@ -59,12 +105,9 @@ def done_in_processes(processes: int, lost: str, advice: str) -> bool:
 class GraphOptions:
     """Which graph a run is asked about, and at which of its versions."""
 
-    graph: Annotated[
-        str | None,
-        typer.Option(
-            "--graph", metavar="GRAPH", help="Ask about this graph instead, if the model reads observed facts."
-        ),
-    ] = None
+    graph: str | None = option(
+        None, "Ask about this graph instead, if the model reads observed facts.", metavar="GRAPH"
+    )
     as_of: AsOf = None
 
     def opened(self, run: Path, device: Device = "cpu") -> Run:
@@ -83,46 +126,6 @@ class AskedRunOptions(GraphOptions):
     device: ScoringDevice = "auto"
 
 
-# A frozen dataclass whose fields are options, which a command takes as one parameter.
-
-
-def said(options: Any) -> dict[str, Any]:
-    """A group of options as arguments of the library, which has its own defaults for what was not said."""
-    return {name: value for name, value in vars(options).items() if value is not None}
-
-
-def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as typer wants it: for a parameter that is such a group, all options of the group stand there."""
-    hints = get_type_hints(command, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-
-    def flat(**given: Any) -> None:
-        for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})  # type: ignore[operator]
-        command(**given)
-
-    parameters: list[Parameter] = []
-    for name, parameter in signature(command).parameters.items():
-        parameters.extend(
-            _options(groups[name]) if name in groups else [_keyword(name, hints[name], parameter.default)]
-        )
-    flat.__name__, flat.__doc__ = command.__name__, command.__doc__
-    flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return flat
-
-
-def _options(group: Any) -> list[Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        _keyword(field.name, hints[field.name], Parameter.empty if field.default is MISSING else field.default)
-        for field in fields(group)
-    ]
-
-
-def _keyword(name: str, hint: Any, default: Any) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-
-
 # The options that ask a question, the same for `predict` and `explain`.
 
 
@@ -130,19 +133,18 @@ def _keyword(name: str, hint: Any, default: Any) -> Parameter:
 class QuestionOptions:
     """A fact with one component written as ?, what may answer it, and how sure an interval is to be."""
 
-    # fmt: off
-    head: Annotated[str | None, typer.Option("--head", help="The head's id or name, or ? for what is asked.")] = None
-    relation: Annotated[str | None, typer.Option("--relation", help="The relation, or ?.")] = None
-    tail: Annotated[str | None, typer.Option("--tail", help="An entity, a number (80 kg), a date, or ?.")] = None
-    qualifiers: Annotated[list[str] | None, typer.Option(
-        "--qualifier", metavar="R=V", help="A qualifier; one side may be ?. Repeatable."
-    )] = None
-    candidates: Annotated[list[str] | None, typer.Option(
-        "--candidates", metavar="type|unknown|FILE",
-        help="Only entities seen in that place, only those not known, or only those of a list. Repeatable.",
-    )] = None
+    head: str | None = option(None, "The head's id or name, or ? for what is asked.")
+    relation: str | None = option(None, "The relation, or ?.")
+    tail: str | None = option(None, "An entity, a number (80 kg), a date, or ?.")
+    qualifiers: list[str] | None = option(
+        None, "A qualifier; one side may be ?. Repeatable.", "--qualifier", metavar="R=V"
+    )
+    candidates: list[str] | None = option(
+        None,
+        "Only entities seen in that place, only those not known, or only those of a list. Repeatable.",
+        metavar="type|unknown|FILE",
+    )
     level: LevelOption = 0.9
-    # fmt: on
 
     def arguments(self, names: NameLookup) -> dict[str, Any]:
         """The same as `Run.predict` and `Run.explain` take it."""
@@ -161,14 +163,11 @@ class QuestionOptions:
 _PLACE = re.compile(r"(?P<part>(?:relation|value) of )?(?P<name>[a-z_]+)(?P<number> \d+)?")  # value of qualifier 2
 
 
-def naming_options(command: Any) -> Any:
-    """The command, or group of commands, with the words of its wrong uses changed to its options'."""
-    for one in getattr(command, "commands", {}).values():
-        naming_options(one)
+def name_options(command: Any) -> None:
+    """Wrong uses of the command in the words of its options."""
     takes_settings = any("--set" in parameter.opts for parameter in command.params)
     if command.callback is not None and not takes_settings:  # there a bare word is the path of a setting
         command.callback = _renaming(command.callback, _words(command.params))
-    return command
 
 
 SHOWING = ("audit", "complete", "evaluate", "explain", "predict", "report", "show", "stats", "trends")
@@ -183,23 +182,17 @@ def _in_si(context: typer.Context, wanted: bool) -> None:
 
 
 def _takes_si(
-    si: Annotated[
-        bool,
-        typer.Option("--si", help="Show numbers in SI units, as they are kept.", callback=_in_si, expose_value=False),
-    ] = False,
+    si: bool = option(False, "Show numbers in SI units, as they are kept.", callback=_in_si, expose_value=False),
 ) -> None:
     """Lends its option to the verbs that show numbers."""
 
 
-def offering_si(command: Any, name: str) -> Any:
-    """The command, or group of commands, with --si where numbers are shown."""
-    for inner, one in getattr(command, "commands", {}).items():
-        offering_si(one, inner)
-    if name in SHOWING:
+def offer_si(command: Any) -> None:
+    """--si where numbers are shown."""
+    if command.name in SHOWING:
         lender = typer.Typer(add_completion=False)
-        lender.command()(_takes_si)
+        lender.command()(with_option_groups(_takes_si))
         command.params += [one for one in typer.main.get_command(lender).params if one.name == "si"]
-    return command
 
 
 @contextmanager

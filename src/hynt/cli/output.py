@@ -13,10 +13,9 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import typer
-
+from hynt.cli.options import option
 from hynt.files import check_place, write_whole
 from hynt.progress import visible
 
@@ -31,9 +30,7 @@ _WIDTH_OF_FILES = 160  # columns where standard output is no terminal
 class Output:
     """For people, or for a program."""
 
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")
-    ] = False
+    as_json: bool = option(False, "Print one JSON object on standard output, and nothing else there.", "--json")
 
     def deliver(self, result: Mapping[str, Any], text: Callable[[Console], None]) -> None:
         """Print the result as JSON or as text."""
@@ -49,9 +46,7 @@ class Output:
 class SavedOutput(Output):
     """The same, and to a file as well; a place that cannot be written to is refused before a long job."""
 
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Write the JSON object to this file as well.")
-    ] = None
+    save: Path | None = option(None, "Write the JSON object to this file as well.", metavar="FILE")
 
     def __post_init__(self) -> None:
         if self.save is not None:
@@ -73,28 +68,19 @@ def wrapped(text: str, stream: TextIO) -> str:
     """Lines that end at words on a terminal; elsewhere as they are."""
     if not stream.isatty():
         return text
-    width = shutil.get_terminal_size().columns
-    lines = (
-        textwrap.fill(line, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
-        for line in text.split("\n")
-    )
-    return "\n".join(lines)
+    return "\n".join(_filled(line, shutil.get_terminal_size().columns, 4) for line in text.split("\n"))
 
 
 def hanging(text: str, width: int) -> str:
     """Lines that begin with spaces end at words, and go on below their first word."""
     return "\n".join(
-        textwrap.fill(
-            line,
-            width,
-            subsequent_indent=" " * (len(line) - len(line.lstrip(" ")) + 2),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        if line.startswith(" ")
-        else line
+        _filled(line, width, len(line) - len(line.lstrip(" ")) + 2) if line.startswith(" ") else line
         for line in text.split("\n")
     )
+
+
+def _filled(line: str, width: int, indent: int) -> str:
+    return textwrap.fill(line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
 def console() -> Console:

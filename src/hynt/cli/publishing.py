@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import RunArgument, ScoringDevice
+from hynt.cli.options import RunArgument, ScoringDevice, option
 from hynt.cli.output import Output, SavedOutput, note_to_person
 from hynt.names import plural
 from hynt.progress import visible
@@ -22,14 +22,10 @@ if TYPE_CHECKING:
 
 def report(
     run: RunArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the page, as .html.")],
-    split: Annotated[str, typer.Option("--split", help="The held-out split to measure on: valid or test.")] = "test",
-    entity: Annotated[
-        str | None, typer.Option("--entity", help="Whose facts to draw; by default the head with the most relations.")
-    ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Measure again, instead of using kept figures without reading the split.")
-    ] = False,
+    out: Path = option(..., "Where to write the page, as .html.", "--out", "-o", metavar="FILE"),
+    split: str = option("test", "The held-out split to measure on: valid or test."),
+    entity: str | None = option(None, "Whose facts to draw; by default the head with the most relations."),
+    again: bool = option(False, "Measure again, instead of using kept figures without reading the split."),
     device: ScoringDevice = "auto",
     *,
     output: SavedOutput,
@@ -62,15 +58,12 @@ def _print_report(console: Console, result: dict[str, Any]) -> None:
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write, such as model.onnx.")],
-    format: Annotated[Literal["onnx"], typer.Option("--format", help="The format of the file.")] = "onnx",
-    qualifiers: Annotated[
-        int | None,
-        typer.Option(
-            "--qualifiers", min=1, max=256, help="The most qualifiers a fact may have; by default as in the graph."
-        ),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE.")] = False,
+    out: Path = option(..., "The file to write, such as model.onnx.", metavar="FILE"),
+    format: Literal["onnx"] = option("onnx", "The format of the file."),
+    qualifiers: int | None = option(
+        None, "The most qualifiers a fact may have; by default as in the graph.", min=1, max=256
+    ),
+    overwrite: bool = option(False, "Replace FILE."),
     *,
     output: Output,
 ) -> None:
@@ -93,14 +86,10 @@ def _print_export(console: Console, result: dict[str, Any]) -> None:
 def push(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
     destination: Annotated[str, typer.Argument(metavar="DEST", help="A folder, or hf:owner/name on the hub.")],
-    evaluation: Annotated[
-        Path | None, typer.Option("--evaluation", metavar="FILE", help="What `hynt evaluate RUN --save FILE` wrote.")
-    ] = None,
-    licence: Annotated[
-        str, typer.Option("--licence", help="The model's, such as cc-by-4.0; by default the graph's.")
-    ] = "",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier push left in DEST.")] = False,
-    public: Annotated[bool, typer.Option("--public", help="Make a new repository on the hub public.")] = False,
+    evaluation: Path | None = option(None, "What `hynt evaluate RUN --save FILE` wrote.", metavar="FILE"),
+    licence: str = option("", "The model's, such as cc-by-4.0; by default the graph's."),
+    overwrite: bool = option(False, "Replace what an earlier push left in DEST."),
+    public: bool = option(False, "Make a new repository on the hub public."),
     *,
     output: Output,
 ) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hynt.cli.options import GraphArgument, ScoringDevice, TrainingDevice, done_in_processes
+from hynt.cli.options import GraphArgument, ScoringDevice, TrainingDevice, done_in_processes, option, said
 from hynt.cli.output import Output, note_to_person
 from hynt.errors import UsageError
 from hynt.names import plural
@@ -22,58 +23,38 @@ if TYPE_CHECKING:
     from hynt.training.estimate import Estimate
 
 
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What is trained, on what, and for how long."""
+
+    model: str | None = option(
+        None, "Which model: see `hynt models`.", metavar="M", show_default="hynt, or as --minutes suit"
+    )
+    preset: str | None = option(None, "Named settings, such as world or wd50k-link.", metavar="P")
+    epochs: int | None = option(None, "How many epochs.", min=1)
+    minutes: float | None = option(
+        None, "How long to train; by default until validation stops improving.", min=0.01, max=1e6
+    )
+    seed: int | None = option(None, "The seed of everything random.", min=0, max=LARGEST_SEED)
+    device: TrainingDevice = "auto"
+    changes: list[str] | None = option(None, "Change a setting. Repeatable.", "--set", metavar="KEY=VALUE")
+    train_on: Literal["train", "train+valid"] | None = option(None, "Which splits to learn from.")
+    scale_on: Literal["train", "all-splits"] | None = option(None, "Which splits number scales are fitted on.")
+
+
 def train(
     graph: GraphArgument,
-    out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="The run folder to make.")] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model", metavar="M", help="Which model: see `hynt models`.", show_default="hynt, or as --minutes suit"
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="P", help="Named settings, such as world or wd50k-link.")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="How many epochs.")] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            "--minutes", min=0.01, max=1e6, help="How long to train; by default until validation stops improving."
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, max=LARGEST_SEED, help="The seed of everything random.")
-    ] = None,
-    device: TrainingDevice = "auto",
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting. Repeatable.")
-    ] = None,
-    train_on: Annotated[
-        Literal["train", "train+valid"] | None, typer.Option("--train-on", help="Which splits to learn from.")
-    ] = None,
-    scale_on: Annotated[
-        Literal["train", "all-splits"] | None,
-        typer.Option("--scale-on", help="Which splits number scales are fitted on."),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in RUN.")] = False,
-    start_from: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="RUN", help="Start from the settings and weights of this run, and train on."),
-    ] = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Print parameters, memory and expected time, and train nothing.")
-    ] = False,
-    track: Annotated[
-        list[str] | None, typer.Option("--track", metavar="T", help="Also log to tensorboard, mlflow or wandb.")
-    ] = None,
-    track_to: Annotated[
-        Path | None, typer.Option("--track-to", metavar="DIR", help="Where trackers write; by default beside RUN.")
-    ] = None,
-    processes: Annotated[
-        int,
-        typer.Option("--processes", min=1, metavar="N", help="Train in N processes, one per GPU with --device cuda."),
-    ] = 1,
+    out: Path | None = option(None, "The run folder to make.", metavar="RUN"),
     *,
+    options: TrainingOptions,
+    resume: bool = option(False, "Resume the run in RUN."),
+    start_from: Path | None = option(
+        None, "Start from the settings and weights of this run, and train on.", "--from", metavar="RUN"
+    ),
+    estimate: bool = option(False, "Print parameters, memory and expected time, and train nothing."),
+    track: list[str] | None = option(None, "Also log to tensorboard, mlflow or wandb.", metavar="T"),
+    track_to: Path | None = option(None, "Where trackers write; by default beside RUN.", metavar="DIR"),
+    processes: int = option(1, "Train in N processes, one per GPU with --device cuda.", min=1, metavar="N"),
     output: Output,
 ) -> None:
     """Train a model on GRAPH and keep it in RUN. Ctrl-C saves; --resume continues."""
@@ -84,30 +65,19 @@ def train(
     from hynt.front import training
     from hynt.runs.checkpoint import Interrupted
 
-    settings: dict[str, Any] = {
-        "epochs": epochs,
-        "minutes": minutes,
-        "seed": seed,
-        "device": device,
-        "train_on": train_on,
-        "scale_on": scale_on,
-        "changes": changes or (),
-    }
     if estimate:
         from hynt.kernels.device import chosen_device
 
-        found = training.estimate(graph, model, preset, **settings)
-        _print_estimate(found, chosen_device(device).type, output)
+        found = training.estimate(graph, **said(options))
+        _print_estimate(found, chosen_device(options.device).type, output)
         return
     if out is None:
         raise UsageError("no run folder was given.", where="--out", advice="Say where to keep the run: --out RUN.")
     try:
         run = training.train(
             graph,
-            model,
-            preset,
-            out,
-            **settings,
+            out=out,
+            **said(options),
             resume=resume,
             start_from=start_from,
             track=track or (),
@@ -178,7 +148,7 @@ def _megabytes(count: int) -> str:
 
 def ensemble(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="Runs that were trained on one graph.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the new run.")],
+    out: Path = option(..., "The folder of the new run.", metavar="DIR"),
     device: ScoringDevice = "auto",
     *,
     output: Output,

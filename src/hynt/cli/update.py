@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import RunArgument
+from hynt.cli.options import RunArgument, option, said
 from hynt.cli.output import Output, print_table
 from hynt.errors import UsageError, located
 from hynt.files import check_new_folder
@@ -18,48 +19,38 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def update(
-    run: RunArgument,
+@dataclass(frozen=True)
+class UpdateOptions:
+    """What is changed, and what the log says of it."""
+
     facts: Annotated[
         Path | None, typer.Argument(metavar="FACTS", help="Facts to add: a file or folder of any import format.")
-    ] = None,
-    remove: Annotated[
-        Path | None,
-        typer.Option("--remove", metavar="FACTS", help="Facts to take away, written as the graph has them."),
-    ] = None,
-    remove_entities: Annotated[
-        list[str] | None,
-        typer.Option("--remove-entity", metavar="E", help="Remove this entity and all its facts. Repeatable."),
-    ] = None,
-    merge: Annotated[
-        tuple[str, str] | None, typer.Option("--merge", metavar="A B", help="Merge the entity A into the entity B.")
-    ] = None,
-    corrections: Annotated[
-        Path | None,
-        typer.Option("--corrections", metavar="FILE", help="Decisions downloaded from the page of doubtful facts."),
-    ] = None,
-    skip_known: Annotated[
-        bool, typer.Option("--skip-known", help="Skip facts that the graph already holds, instead of refusing them.")
-    ] = False,
-    format: Annotated[
-        str, typer.Option("--format", "-f", metavar="F", help="The files' format, where the name does not say it.")
-    ] = "",
-    source: Annotated[str, typer.Option("--source", help="Where this comes from, for the log.")] = "",
-    key: Annotated[
-        str, typer.Option("--key", help="A name for this update: a second one of that name does nothing.")
-    ] = "",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="RUN",
-            help="Copy the run to this new folder first, and change the copy; without changes, only copy.",
-        ),
-    ] = None,
-    log: Annotated[bool, typer.Option("--log", help="Change nothing, and list all versions.")] = False,
-    changes: Annotated[
-        int | None, typer.Option("--changes", metavar="N", help="Change nothing, and list what version N changed.")
-    ] = None,
+    ] = None
+    remove: Path | None = option(None, "Facts to take away, written as the graph has them.", metavar="FACTS")
+    remove_entities: list[str] | None = option(
+        None, "Remove this entity and all its facts. Repeatable.", "--remove-entity", metavar="E"
+    )
+    merge: tuple[str, str] | None = option(None, "Merge the entity A into the entity B.", metavar="A B")
+    corrections: Path | None = option(None, "Decisions downloaded from the page of doubtful facts.", metavar="FILE")
+    skip_known: bool = option(False, "Skip facts that the graph already holds, instead of refusing them.")
+    format: str = option("", "The files' format, where the name does not say it.", "--format", "-f", metavar="F")
+    source: str = option("", "Where this comes from, for the log.")
+    key: str = option("", "A name for this update: a second one of that name does nothing.")
+    out: Path | None = option(
+        None, "Copy the run to this new folder first, and change the copy; without changes, only copy.", metavar="RUN"
+    )
+
+    @property
+    def are_changes(self) -> bool:
+        """Whether there is anything to change."""
+        return any((self.facts, self.remove, self.remove_entities, self.merge, self.corrections))
+
+
+def update(
+    run: RunArgument,
+    options: UpdateOptions,
+    log: bool = option(False, "Change nothing, and list all versions."),
+    changes: int | None = option(None, "Change nothing, and list what version N changed.", metavar="N"),
     *,
     output: Output,
 ) -> None:
@@ -68,15 +59,13 @@ def update(
     All of it becomes one new version, or nothing is changed. Commands that ask a run take `--as-of N` to ask an earlier
     one.
     """
-    from dataclasses import asdict
-
     from hynt.front.run import Run
 
     told: dict[str, Any]
     notes: list[str] = []
     opened = Run(run, "cpu", notes.append)
     asked = "--log" if log else "" if changes is None else "--changes"
-    if asked and (facts or remove or remove_entities or merge or corrections or out):
+    if asked and (options.are_changes or options.out):
         raise UsageError("a log changes nothing.", where=asked, advice="Ask for it by itself.")
     if changes is not None:
         with located("--changes"):
@@ -89,29 +78,18 @@ def update(
         told = {"run": str(run), "version": opened.version, "versions": log_lines}
         output.deliver(told, lambda console: _print_log(console, log_lines))
         return
-    if out is not None:
-        check_new_folder(out, "--out")
-        if not (facts or remove or remove_entities or merge or corrections):
-            copied = {"run": str(out), "changed": False, "version": opened.save(out).version}
-            text = f"Copied to {visible(str(out))}."
+    if options.out is not None:
+        check_new_folder(options.out, "--out")
+        if not options.are_changes:
+            copied = {"run": str(options.out), "changed": False, "version": opened.save(options.out).version}
+            text = f"Copied to {visible(str(options.out))}."
             output.deliver(copied, lambda console: console.print(text))
             return
     before = opened.version
-    later = opened.update(
-        facts,
-        remove=remove,
-        remove_entities=remove_entities or (),
-        merge=[] if merge is None else [merge],
-        corrections=corrections,
-        skip_known=skip_known,
-        format=format,
-        source=source,
-        key=key,
-        out=out,
-    )
+    later = opened.update(**said(options))
     listed = later.versions()
     result = {
-        "run": str(out or run),
+        "run": str(options.out or run),
         "changed": later.version > before,
         **(asdict(listed[-1]) if listed else {"version": 0}),
         "notes": notes,

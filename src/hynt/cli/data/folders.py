@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hynt.cli.options import GraphArgument
+from hynt.cli.options import GraphArgument, option
 from hynt.cli.output import Output
 from hynt.files import check_new_folder
 from hynt.progress import visible
@@ -21,14 +21,10 @@ if TYPE_CHECKING:
 
 def split(
     graph: GraphArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the two graphs are written.")],
-    inductive: Annotated[
-        float, typer.Option("--inductive", metavar="SHARE", help="The share of entities that training never meets.")
-    ] = 0.1,
-    observed: Annotated[
-        float, typer.Option("--observed", metavar="SHARE", help="Of their facts, the share that is read, not asked.")
-    ] = 0.7,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Draw other entities.")] = 0,
+    out: Path = option(..., "Where the two graphs are written.", "--out", "-o", metavar="DIR"),
+    inductive: float = option(0.1, "The share of entities that training never meets.", metavar="SHARE"),
+    observed: float = option(0.7, "Of their facts, the share that is read, not asked.", metavar="SHARE"),
+    seed: int = option(0, "Draw other entities.", min=0, max=LARGEST_SEED),
     *,
     output: Output,
 ) -> None:

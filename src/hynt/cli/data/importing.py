@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hynt.cli.data.options import FormatOption, SourceOptions, SourcesArgument
-from hynt.cli.options import AsOf, GraphArgument, about
+from hynt.cli.options import AsOf, GraphArgument, about, option
 from hynt.cli.output import SavedOutput, note_to_person
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
@@ -28,34 +28,20 @@ if TYPE_CHECKING:
 def import_source(
     options: SourceOptions,
     source: SourcesArgument = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")] = None,
+    out: Path | None = option(None, "The folder to make.", "--out", "-o", metavar="DIR"),
     format: FormatOption = "",
-    published: Annotated[
-        str,
-        typer.Option(
-            "--published",
-            metavar="NAME",
-            help="A published graph: its layout, licence and counts are known; see `list`.",
-        ),
-    ] = "",
-    folder: Annotated[
-        Path | None, typer.Option("--from", metavar="FOLDER", help="With --published: its folder.")
-    ] = None,
-    preview: Annotated[
-        bool, typer.Option("--preview", help="Show the first facts, all relations and what is left out; write nothing.")
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a graph that is already there.")] = False,
-    on_error: Annotated[
-        Literal["stop", "skip"],
-        typer.Option(
-            "--on-error",
-            rich_help_panel="Reading",
-            help="A record that cannot be kept: stop and write nothing, or skip and count it.",
-        ),
-    ] = "stop",
-    name: Annotated[str, typer.Option("--name", help="The graph's name; the source's if not given.")] = "",
-    licence: Annotated[str, typer.Option("--licence", help="The licence of the data, for the manifest.")] = "",
-    source_words: Annotated[str, typer.Option("--source", help="The source in words, for the manifest.")] = "",
+    published: str = option(
+        "", "A published graph: its layout, licence and counts are known; see `list`.", metavar="NAME"
+    ),
+    folder: Path | None = option(None, "With --published: its folder.", "--from", metavar="FOLDER"),
+    preview: bool = option(False, "Show the first facts, all relations and what is left out; write nothing."),
+    overwrite: bool = option(False, "Replace a graph that is already there."),
+    on_error: Literal["stop", "skip"] = option(
+        "stop", "A record that cannot be kept: stop and write nothing, or skip and count it.", rich_help_panel="Reading"
+    ),
+    name: str = option("", "The graph's name; the source's if not given."),
+    licence: str = option("", "The licence of the data, for the manifest."),
+    source_words: str = option("", "The source in words, for the manifest.", "--source"),
     *,
     output: SavedOutput,
 ) -> None:
@@ -111,12 +97,7 @@ def _preview(source: list[Path], format: str, wanted: ImportOptions, output: Sav
 
     with about(source[0]), interruptible(), ShownProgress() as progress:
         report, outcome = check_source(source, format, wanted, preview=True, progress=progress)
-    result: dict[str, Any] = {
-        "format": format or ", ".join(dict.fromkeys(report.inferred)),
-        **report.to_mapping(),
-        **problems_of(report),
-        "outcome": outcome,
-    }
+    result = _read_as(format, report) | {"outcome": outcome}
     tell_hints(result)
     output.deliver(result, lambda out: _tell_preview(result, report, out))
     if report.rejected and wanted.on_error == "stop":
@@ -139,13 +120,11 @@ def _tell_preview(result: dict[str, Any], report: ReadReport, out: Console) -> N
 
 def merge(
     graphs: Annotated[list[str], typer.Argument(metavar="GRAPH…", help="Saved graphs; the first keeps its splits.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")],
-    split: Annotated[str, typer.Option("--split", metavar="8:1:1", help="Make new splits with these shares.")] = "",
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", min=0, max=LARGEST_SEED, help="With --split: draw others.")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a graph that is already there.")] = False,
-    name: Annotated[str, typer.Option("--name", help="The graph's name; the first one's if not given.")] = "",
+    out: Path = option(..., "The folder to make.", "--out", "-o", metavar="DIR"),
+    split: str = option("", "Make new splits with these shares.", metavar="8:1:1"),
+    seed: int | None = option(None, "With --split: draw others.", metavar="N", min=0, max=LARGEST_SEED),
+    overwrite: bool = option(False, "Replace a graph that is already there."),
+    name: str = option("", "The graph's name; the first one's if not given."),
     *,
     output: SavedOutput,
 ) -> None:
@@ -179,14 +158,8 @@ def check(
         raise UsageError("no source was given.", where="SOURCE", advice="Give a file or a folder.")
     with about(source[0]), interruptible(), ShownProgress() as progress:
         report, outcome = check_source(source, format, options.importing(), progress=progress)
-    result: dict[str, Any] = {
-        "ok": not report.rejected,
-        "source": ", ".join(map(str, source)),
-        "format": format or ", ".join(dict.fromkeys(report.inferred)),
-        **report.to_mapping(),
-        **problems_of(report),
-        "outcome": outcome or None,
-    }
+    found = {"ok": not report.rejected, "source": ", ".join(map(str, source))}
+    result = found | _read_as(format, report) | {"outcome": outcome or None}
     tell_hints(result)
     output.deliver(result, lambda out: _tell_check(result, report, out))
     if report.rejected:
@@ -206,6 +179,11 @@ def _tell_check(result: dict[str, Any], report: ReadReport, out: Console) -> Non
 
 
 # What a check or an import found, in words.
+
+
+def _read_as(format: str, report: ReadReport) -> dict[str, Any]:
+    read_as = format or ", ".join(dict.fromkeys(report.inferred))
+    return {"format": read_as, **report.to_mapping(), **problems_of(report)}
 
 
 def problems_of(report: ReadReport) -> dict[str, Any]:
@@ -343,10 +321,8 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 def export(
     graph: GraphArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="PATH", help="What to write; it must not exist yet.")],
-    format: Annotated[
-        str, typer.Option("--format", "-f", metavar="F", help="The format to write, if the name of PATH does not say.")
-    ] = "",
+    out: Path = option(..., "What to write; it must not exist yet.", "--out", "-o", metavar="PATH"),
+    format: str = option("", "The format to write, if the name of PATH does not say.", "--format", "-f", metavar="F"),
     as_of: AsOf = None,
     *,
     output: SavedOutput,

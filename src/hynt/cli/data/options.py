@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from hynt.cli.options import option
 from hynt.errors import UsageError
 from hynt.runs import LARGEST_SEED
 
@@ -38,124 +39,126 @@ _NAMES: dict[str, Any] = {"rich_help_panel": "Names"}
 class SourceOptions:
     """How to read the files, and what to do with the facts once they are read."""
 
-    # fmt: off
-    split: Annotated[str, typer.Option(
-        "--split", metavar="8:1:1", **_SPLITS,
-        help="Make new splits with these shares of train, valid and test, instead of keeping given ones.",
-    )] = ""
-    split_by: Annotated[str, typer.Option(
-        "--split-by", metavar="head,relation", **_SPLITS,
-        help="Make new splits; facts that agree in these parts go together, such as a time series.",
-    )] = ""
-    seed: Annotated[int | None, typer.Option(
-        "--seed", metavar="N", min=0, max=LARGEST_SEED, **_SPLITS, help="Draw other splits."
-    )] = None
-    across_splits: Annotated[Literal["keep", "drop", "error"], typer.Option(
-        "--across-splits", **_SPLITS,
-        help="What to do with a fact in two given splits; drop takes it out of the later one.",
-    )] = "keep"
-    remove_leakage: Annotated[bool, typer.Option(
-        "--remove-leakage", **_SPLITS, help="Remove relations that give others away: inverses and near-duplicates."
-    )] = False
-    train_file: Annotated[str, typer.Option(
-        "--train-file", metavar="NAME", **_SPLITS,
-        help="The file of the folder that holds train, if it has another name: msg.txt of inductive benchmarks.",
-    )] = ""
-    keep_splits: Annotated[bool, typer.Option(
-        "--keep-splits", **_SPLITS, help="Further sources keep the splits they have, instead of joining train."
-    )] = False
-    units: Annotated[Literal["si", "keep"] | None, typer.Option(
-        "--units", show_default=False, **_READING,
-        help="Convert quantities to SI, or keep them; as the format has it if not given.",
-    )] = None
-    unit_of: Annotated[list[str] | None, typer.Option(
-        "--unit-of", metavar="RELATION=UNIT", show_default=False, **_READING,
-        help="The unit of a relation's numbers, where they do not say it. Repeatable.",
-    )] = None
-    mixed_relations: Annotated[Literal["error", "split"], typer.Option(
-        "--mixed-relations", **_READING, help="A relation with entities and numbers: refuse it, or split it in two."
-    )] = "error"
-    strict: Annotated[bool, typer.Option(
-        "--strict", **_READING, help="Refuse oddities that are otherwise kept and noted."
-    )] = False
-    outlier_rules: Annotated[Path | None, typer.Option(
-        "--outlier-rules", metavar="FILE", **_READING, help="Leave out the facts that this TOML file rules out."
-    )] = None
-    corrections: Annotated[Path | None, typer.Option(
-        "--corrections", metavar="FILE", **_READING,
-        help="Remove and replace facts as decided on the page of doubtful facts.",
-    )] = None
-    numeric: Annotated[list[str] | None, typer.Option(
-        "--numeric", metavar="COLUMN,…", show_default=False, **_TABLES,
-        help="The relations (in a table also columns) that hold numbers; auto: all whose values are written like them.",
-    )] = None
-    dates: Annotated[list[str] | None, typer.Option(
-        "--dates", metavar="COLUMN,…", show_default=False, **_TABLES,
-        help="The relations (in a table also columns) that hold dates; auto: all whose values are written like them.",
-    )] = None
-    head: Annotated[str, typer.Option(
-        "--head", metavar="COLUMN", **_TABLES, help="csv-edges: the column of heads."
-    )] = ""
-    relation: Annotated[str, typer.Option(
-        "--relation", metavar="COLUMN", **_TABLES, help="csv-edges: the column of relations."
-    )] = ""
-    tail: Annotated[str, typer.Option(
-        "--tail", metavar="COLUMN", **_TABLES, help="csv-edges: the column of tails."
-    )] = ""
-    relation_name: Annotated[str, typer.Option(
-        "--relation-name", metavar="NAME", **_TABLES, help="csv-edges: one relation for all rows, instead of a column."
-    )] = ""
-    wide: Annotated[bool, typer.Option(
-        "--wide", **_TABLES, help="csv-edges: a row is an entity (--head), and the other columns are relations."
-    )] = False
-    qualifier: Annotated[list[str] | None, typer.Option(
-        "--qualifier", metavar="COLUMN,…", show_default=False, **_TABLES,
-        help="csv-edges, --wide: columns that qualify all facts of their row, such as the year.",
-    )] = None
-    label: Annotated[str, typer.Option(
-        "--label", metavar="COLUMN", **_TABLES,
-        help="csv-edges, graph-json: the column or property with the entity's name for people; of a node, `name` and "
+    split: str = option(
+        "",
+        "Make new splits with these shares of train, valid and test, instead of keeping given ones.",
+        metavar="8:1:1",
+        **_SPLITS,
+    )
+    split_by: str = option(
+        "",
+        "Make new splits; facts that agree in these parts go together, such as a time series.",
+        metavar="head,relation",
+        **_SPLITS,
+    )
+    seed: int | None = option(None, "Draw other splits.", metavar="N", min=0, max=LARGEST_SEED, **_SPLITS)
+    across_splits: Literal["keep", "drop", "error"] = option(
+        "keep", "What to do with a fact in two given splits; drop takes it out of the later one.", **_SPLITS
+    )
+    remove_leakage: bool = option(
+        False, "Remove relations that give others away: inverses and near-duplicates.", **_SPLITS
+    )
+    train_file: str = option(
+        "",
+        "The file of the folder that holds train, if it has another name: msg.txt of inductive benchmarks.",
+        metavar="NAME",
+        **_SPLITS,
+    )
+    keep_splits: bool = option(False, "Further sources keep the splits they have, instead of joining train.", **_SPLITS)
+    units: Literal["si", "keep"] | None = option(
+        None,
+        "Convert quantities to SI, or keep them; as the format has it if not given.",
+        show_default=False,
+        **_READING,
+    )
+    unit_of: list[str] | None = option(
+        None,
+        "The unit of a relation's numbers, where they do not say it. Repeatable.",
+        metavar="RELATION=UNIT",
+        show_default=False,
+        **_READING,
+    )
+    mixed_relations: Literal["error", "split"] = option(
+        "error", "A relation with entities and numbers: refuse it, or split it in two.", **_READING
+    )
+    strict: bool = option(False, "Refuse oddities that are otherwise kept and noted.", **_READING)
+    outlier_rules: Path | None = option(
+        None, "Leave out the facts that this TOML file rules out.", metavar="FILE", **_READING
+    )
+    corrections: Path | None = option(
+        None, "Remove and replace facts as decided on the page of doubtful facts.", metavar="FILE", **_READING
+    )
+    numeric: list[str] | None = option(
+        None,
+        "The relations (in a table also columns) that hold numbers; auto: all whose values are written like them.",
+        metavar="COLUMN,…",
+        show_default=False,
+        **_TABLES,
+    )
+    dates: list[str] | None = option(
+        None,
+        "The relations (in a table also columns) that hold dates; auto: all whose values are written like them.",
+        metavar="COLUMN,…",
+        show_default=False,
+        **_TABLES,
+    )
+    head: str = option("", "csv-edges: the column of heads.", metavar="COLUMN", **_TABLES)
+    relation: str = option("", "csv-edges: the column of relations.", metavar="COLUMN", **_TABLES)
+    tail: str = option("", "csv-edges: the column of tails.", metavar="COLUMN", **_TABLES)
+    relation_name: str = option(
+        "", "csv-edges: one relation for all rows, instead of a column.", metavar="NAME", **_TABLES
+    )
+    wide: bool = option(
+        False, "csv-edges: a row is an entity (--head), and the other columns are relations.", **_TABLES
+    )
+    qualifier: list[str] | None = option(
+        None,
+        "csv-edges, --wide: columns that qualify all facts of their row, such as the year.",
+        metavar="COLUMN,…",
+        show_default=False,
+        **_TABLES,
+    )
+    label: str = option(
+        "",
+        "csv-edges, graph-json: the column or property with the entity's name for people; of a node, `name` and "
         "its like if not given.",
-    )] = ""
-    date_format: Annotated[str, typer.Option(
-        "--date-format", metavar="FORMAT", **_TABLES,
-        help="How dates are written, such as %d/%m/%Y, if not as 1922-01-28 or Jan 28, 1922.",
-    )] = ""
-    number_format: Annotated[str, typer.Option(
-        "--number-format", metavar="EXAMPLE", **_TABLES,
-        help="How numbers are written, if not as 1234.5: 1,234.5 or 1.234,5.",
-    )] = ""
-    several: Annotated[list[str] | None, typer.Option(
-        "--several", metavar="COLUMN,…", show_default=False, **_TABLES,
-        help="csv-edges: columns with several values in a cell, such as all directors of a film.",
-    )] = None
-    several_by: Annotated[str, typer.Option(
-        "--several-by", metavar="CHARACTER", **_TABLES, help="What stands between them; a semicolon if not given."
-    )] = ""
-    delimiter: Annotated[str, typer.Option(
-        "--delimiter", metavar="CHARACTER", **_TABLES,
-        help="csv-edges: comma, semicolon, tab, pipe, or the character itself.",
-    )] = ""
-    string_literals: Annotated[Literal["drop", "keep"], typer.Option(
-        "--string-literals", **_TABLES, help="rdf: drop and count text literals, or keep them as entities."
-    )] = "drop"
-    base: Annotated[str, typer.Option(
-        "--base", metavar="ADDRESS", **_TABLES, help="rdf: the base of relative addresses."
-    )] = ""
-    named_graphs: Annotated[Literal["ignore", "qualifier"], typer.Option(
-        "--named-graphs", **_TABLES, help="rdf: read all graphs as one, or make a triple's graph its qualifier."
-    )] = "ignore"
-    label_language: Annotated[str, typer.Option(
-        "--label-language", metavar="LANGUAGE", **_TABLES,
-        help="rdf: the language of the rdfs:labels that become names.",
-    )] = "en"
-    entity_labels: Annotated[Path | None, typer.Option(
-        "--entity-labels", metavar="FILE", **_NAMES, help="Names of entities: id TAB name."
-    )] = None
-    relation_labels: Annotated[Path | None, typer.Option(
-        "--relation-labels", metavar="FILE", **_NAMES, help="Names of relations: id TAB name, and TAB what they mean."
-    )] = None
-    # fmt: on
+        metavar="COLUMN",
+        **_TABLES,
+    )
+    date_format: str = option(
+        "",
+        "How dates are written, such as %d/%m/%Y, if not as 1922-01-28 or Jan 28, 1922.",
+        metavar="FORMAT",
+        **_TABLES,
+    )
+    number_format: str = option(
+        "", "How numbers are written, if not as 1234.5: 1,234.5 or 1.234,5.", metavar="EXAMPLE", **_TABLES
+    )
+    several: list[str] | None = option(
+        None,
+        "csv-edges: columns with several values in a cell, such as all directors of a film.",
+        metavar="COLUMN,…",
+        show_default=False,
+        **_TABLES,
+    )
+    several_by: str = option("", "What stands between them; a semicolon if not given.", metavar="CHARACTER", **_TABLES)
+    delimiter: str = option(
+        "", "csv-edges: comma, semicolon, tab, pipe, or the character itself.", metavar="CHARACTER", **_TABLES
+    )
+    string_literals: Literal["drop", "keep"] = option(
+        "drop", "rdf: drop and count text literals, or keep them as entities.", **_TABLES
+    )
+    base: str = option("", "rdf: the base of relative addresses.", metavar="ADDRESS", **_TABLES)
+    named_graphs: Literal["ignore", "qualifier"] = option(
+        "ignore", "rdf: read all graphs as one, or make a triple's graph its qualifier.", **_TABLES
+    )
+    label_language: str = option(
+        "en", "rdf: the language of the rdfs:labels that become names.", metavar="LANGUAGE", **_TABLES
+    )
+    entity_labels: Path | None = option(None, "Names of entities: id TAB name.", metavar="FILE", **_NAMES)
+    relation_labels: Path | None = option(
+        None, "Names of relations: id TAB name, and TAB what they mean.", metavar="FILE", **_NAMES
+    )
 
     def importing(self, **more: Any) -> ImportOptions:
         """The options of an import; `more` are those that only it has."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hynt.cli.data.importing import tell_missing
-from hynt.cli.options import AsOf, GraphArgument
+from hynt.cli.options import AsOf, GraphArgument, option
 from hynt.cli.output import SavedOutput, print_table
 from hynt.errors import UsageError, located
 from hynt.names import nearest, plural
@@ -52,8 +52,8 @@ def _tell_known(result: dict[str, Any], out: Console) -> None:
 
 def stats(
     graph: GraphArgument,
-    outliers: Annotated[bool, typer.Option("--outliers", help="Show the numbers that are probably wrong.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many of those.")] = 20,
+    outliers: bool = option(False, "Show the numbers that are probably wrong."),
+    limit: int = option(20, "How many of those.", min=1),
     as_of: AsOf = None,
     *,
     output: SavedOutput,
@@ -181,15 +181,13 @@ _HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a q
 def show(
     graph: GraphArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The id or name of an entity, or else of a relation.")],
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many facts to show, spread over relations.")] = 20,
-    position: Annotated[
-        Literal["head", "tail", "value"] | None,
-        typer.Option("--position", help="Only facts where it stands here; also settles a name that several share."),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option("--out", "--picture", "-o", metavar="FILE", help="Draw its neighbourhood: .png, .svg or .pdf."),
-    ] = None,
+    limit: int = option(20, "How many facts to show, spread over relations.", min=1),
+    position: Literal["head", "tail", "value"] | None = option(
+        None, "Only facts where it stands here; also settles a name that several share."
+    ),
+    picture: Path | None = option(
+        None, "Draw its neighbourhood: .png, .svg or .pdf.", "--out", "--picture", "-o", metavar="FILE"
+    ),
     as_of: AsOf = None,
     *,
     output: SavedOutput,
