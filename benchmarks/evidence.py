@@ -16,8 +16,8 @@ import torch
 from benchmarks.result_file import Outcomes
 from hynt.errors import HyntError
 from hynt.evaluation.results import Evaluation, RankedQuestions
-from hynt.front.evaluating import breakdowns_of
 from hynt.graph.fact_table import FIRST_QUALIFIER
+from hynt.reporting.report.measurements import breakdowns_of
 from hynt.runs.opening import LoadedRun
 
 GROUPINGS = ("qualifiers", "leakage", "position")

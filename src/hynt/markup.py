@@ -155,11 +155,12 @@ def legend(keys: Sequence[tuple[str, str]]) -> Markup:
     return element("ul", *(element("li", name, class_=f"key {look}") for look, name in keys), class_="keys")
 
 
-def section(identity: str, title: str, *content: Content) -> Markup:
-    """A part of the page with a heading that can be linked to."""
+def section(identity: str, title: str, *content: Content, lead: str = "") -> Markup:
+    """A part of the page with a heading that can be linked to, and what it is about."""
     return element(
         "section",
         element("h2", title, id=f"{identity}-heading"),
+        element("p", lead, class_="lead") if lead else None,
         *content,
         id=identity,
         aria_labelledby=f"{identity}-heading",

@@ -5,7 +5,7 @@ broken down, compared, told; and a calibration, fitted once and measured where a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hynt.distributed.worker_group import SingleProcess
     from hynt.evaluation.evaluator import Evaluator
     from hynt.evaluation.metrics import TaskName, Ties
-    from hynt.evaluation.results import Evaluation
     from hynt.front.run import Run
     from hynt.graph.knowledge_graph import KnowledgeGraph
     from hynt.runs.opening import LoadedRun
@@ -185,44 +184,6 @@ def references_of(evaluator: Evaluator, loaded: LoadedRun) -> dict[str, Any]:
     return reference_rows(evaluator, facts)
 
 
-def _intervals(found: Evaluation) -> dict[str, Any]:
-    from hynt.evaluation.bootstrap import intervals
-    from hynt.evaluation.metrics import SCOPES
-
-    return {
-        task: {scope: intervals(questions, scope, found.ties) for scope in SCOPES}
-        for task, questions in found.per_question.items()
-    }
-
-
-def breakdowns_of(found: Evaluation, loaded: LoadedRun, groupings: Sequence[str]) -> dict[str, Any]:
-    """By task and grouping, a list of groups with their metrics."""
-    from hynt.evaluation import results as breakdowns
-    from hynt.graph.changes import seen_triplets
-    from hynt.graph.fact_table import concatenate
-    from hynt.runs.training_data import training_table
-
-    vocabulary = loaded.graph.vocabulary
-    home = loaded.home or loaded
-    trained_on = training_table(home.graph, home.settings)
-    met = breakdowns.NameCounts.of(trained_on, home.graph.vocabulary, vocabulary)
-    table = loaded.graph.split(found.protocol["split"])
-    learned = concatenate([loaded.graph.split(name) for name in loaded.known_splits])
-    seen = seen_triplets(table, learned, vocabulary)
-    ways: dict[str, Callable[[Any], Any]] = {
-        "relation": lambda questions: breakdowns.by_relation(questions, found.ties, vocabulary),
-        "position": lambda questions: breakdowns.by_position(questions, found.ties),
-        "qualifiers": lambda questions: breakdowns.by_qualifier_count(questions, found.ties),
-        "frequency": lambda questions: breakdowns.by_entity_frequency(questions, found.ties, met.entity),
-        "seen": lambda questions: breakdowns.by_seen(questions, found.ties, table, met, vocabulary),
-        "leakage": lambda questions: breakdowns.by_leakage(questions, found.ties, seen),
-    }
-    return {
-        task: {name: ways[name](questions) for name in groupings if (task, name) != ("relation", "frequency")}
-        for task, questions in found.per_question.items()
-    }
-
-
 CALIBRATION = ("task", "split", "temperature", "calibration error before", "after", "questions")
 
 
@@ -374,12 +335,14 @@ class Evaluable(RecordedRun):
                 result["comparison"] = compared(found, second)
             if workers.rank:
                 return EvaluationReport(result)  # the first process has all answers, and tells
+        from hynt.reporting.report.measurements import breakdowns_of, intervals_of
+
         if questions is not None:
             from hynt.evaluation.results import write_questions
 
             write_questions(found, Path(questions))
         if intervals:
-            result["intervals"] = _intervals(found)
+            result["intervals"] = intervals_of(found)
         if breakdown:
             result["breakdowns"] = breakdowns_of(found, loaded, breakdown)
         return EvaluationReport(result)

@@ -45,7 +45,7 @@ class Plot:
         return element("polygon", points=_points([*upper, *lower]), class_=class_)
 
     def dot(self, x: float, y: float, class_: str, radius: float = 3.5, told: str | None = None) -> Markup:
-        """A round mark; what is told shows when it is pointed at."""
+        """A round mark, with a tooltip."""
         at = self.point(x, y)
         title = element("title", told) if told else None
         return element("circle", title, cx=at[0], cy=at[1], r=radius, class_=class_)
@@ -72,7 +72,7 @@ class Plot:
         line = element("line", x1=start, x2=end, y1=y, y2=y, class_="axis")
         if not name:
             return [line]
-        return [line, element("text", name, x=(start + end) / 2, y=y + below, class_="name", text_anchor="middle")]
+        return [line, words(name, (start + end) / 2, y + below, "name")]
 
     def ticks_below(self, count: int, below: float, text: Callable[[float], str] | None = None) -> list[Markup]:
         """Short lines under the plot, each with its value."""
@@ -80,7 +80,7 @@ class Plot:
         for value in self.x.ticks(count):
             at, told = self.x.at(value), (text or self.x.text)(value)
             found.append(element("line", x1=at, x2=at, y1=self.y.start, y2=self.y.start + 4, class_="axis"))
-            found.append(element("text", told, x=at, y=self.y.start + below, class_="tick", text_anchor="middle"))
+            found.append(words(told, at, self.y.start + below, "tick"))
         return found
 
 
@@ -104,9 +104,8 @@ def axes_of(plot: Plot, x_name: str, y_name: str, text: Callable[[float], str] |
     y_text = text or plot.y.text
     parts = []
     for value in plot.y.ticks(4):
-        at = plot.y.at(value)
         parts.append(plot.rule(None, value, "grid"))
-        parts.append(element("text", y_text(value), x=plot.x.start - 6, y=at + 3.5, class_="tick", text_anchor="end"))
+        parts.append(words(y_text(value), plot.x.start - 6, plot.y.at(value) + 3.5, "tick", "end"))
     parts += [*plot.ticks_below(5, 16, text), *plot.base(x_name)]
     if y_name:
         parts.append(
@@ -144,6 +143,11 @@ def drawing(
     )
 
 
+def words(text: str, x: float, y: float, class_: str, anchor: str = "middle") -> Markup:
+    """A line of text that stands on a place of the drawing."""
+    return element("text", text, x=x, y=y, class_=class_, text_anchor=anchor)
+
+
 def share_bar(share: float | None, class_: str = "fill") -> Markup:
     """A bar for a share between 0 and 1, as wide as its cell; the number stands beside it in words."""
     width = 0.0 if share is None else 100.0 * min(max(share, 0.0), 1.0)
@@ -173,8 +177,8 @@ ORDERS = 3000.0
 """Numbers that reach this many times as far up as down are drawn on a logarithmic scale."""
 
 
-def percent(share: float) -> str:
-    """A share as people say it."""
+def share_text(share: float) -> str:
+    """A share as people say it, to one in a hundred."""
     return f"{100 * share:.0f} %"
 
 
@@ -184,7 +188,7 @@ def reliability_chart(identity: str, title: str, found: Mapping[str, Any]) -> Ma
     Dots are larger the more answers they stand for.
     """
     plot = plot_area((0.0, 1.0), (0.0, 1.0))
-    parts: list[Markup] = [axes_of(plot, "probability given", "share that was right", percent)]
+    parts: list[Markup] = [axes_of(plot, "probability given", "share that was right", share_text)]
     parts.append(plot.line([(0, 0), (1, 1)], "ideal"))
     for name, look in (("bins_before", "before"), ("bins_after", "after")):
         bins = found[name]
@@ -196,12 +200,12 @@ def reliability_chart(identity: str, title: str, found: Mapping[str, Any]) -> Ma
                 one["accuracy"],
                 f"dot {look}",
                 2.5 + 4.5 * math.sqrt(one["count"] / most),
-                f"{one['count']:,} answers at {percent(one['confidence'])}: {percent(one['accuracy'])} right",
+                f"{one['count']:,} answers at {share_text(one['confidence'])}: {share_text(one['accuracy'])} right",
             )
             for one in bins
         ]
     told = "; ".join(
-        f"of {one['count']:,} answers given {percent(one['confidence'])}, {percent(one['accuracy'])} were right"
+        f"of {one['count']:,} answers given {share_text(one['confidence'])}, {share_text(one['accuracy'])} were right"
         for one in found["bins_after"]
     )
     return drawing(identity, title, f"With calibration: {told}.", joined(parts))
@@ -211,13 +215,13 @@ def coverage_chart(identity: str, title: str, levels: Mapping[str, Any]) -> Mark
     """The share of truths inside their interval against the share promised."""
     plot = plot_area((0.4, 1.0), (0.4, 1.0))
     found = [(float(level), one["coverage"]) for level, one in levels.items() if one["coverage"] is not None]
-    parts = [axes_of(plot, "promised", "truths inside the interval", percent)]
+    parts = [axes_of(plot, "promised", "truths inside the interval", share_text)]
     parts.append(plot.line([(0.4, 0.4), (1, 1)], "ideal"))
     parts.append(plot.line([(level, max(share, 0.4)) for level, share in found], "line after"))
     parts += [
-        plot.dot(level, share, "dot after", 4, f"{percent(level)}: {100 * share:.1f} %") for level, share in found
+        plot.dot(level, share, "dot after", 4, f"{share_text(level)}: {100 * share:.1f} %") for level, share in found
     ]
-    told = "; ".join(f"{percent(level)} intervals hold {100 * share:.1f} %" for level, share in found)
+    told = "; ".join(f"{share_text(level)} intervals hold {100 * share:.1f} %" for level, share in found)
     return drawing(identity, title, f"{told}.", joined(parts))
 
 
@@ -256,13 +260,11 @@ def interval_chart(
     parts = []
     for value in plot.x.ticks(4):
         parts.append(plot.rule(value, None, "grid"))
-        at = plot.x.at(value)
-        parts.append(element("text", plot.x.text(value), x=at, y=height - 22, class_="tick", text_anchor="middle"))
-    middle = (plot.x.start + plot.x.end) / 2
-    parts.append(element("text", x_name, x=middle, y=height - 5, class_="name", text_anchor="middle"))
+        parts.append(words(plot.x.text(value), plot.x.at(value), height - 22, "tick"))
+    parts.append(words(x_name, (plot.x.start + plot.x.end) / 2, height - 5, "name"))
     for index, (name, value, limits, look) in enumerate(rows):
         y = 6.0 + 26.0 * index + 13.0
-        parts.append(element("text", name, x=begin - 8, y=y + 4, class_=f"label {look}", text_anchor="end"))
+        parts.append(words(name, begin - 8, y + 4, f"label {look}", "end"))
         if limits:
             left, right = plot.x.at(limits[0]), plot.x.at(limits[1])
             parts.append(element("line", x1=left, x2=right, y1=y, y2=y, class_=f"whisker {look}"))
@@ -354,10 +356,8 @@ def histogram_chart(identity: str, title: str, rows: Sequence[tuple[str, int]], 
     for index, (name, count) in enumerate(rows):
         middle = plot.x.at(index + 0.5)
         parts.append(plot.bar(index + 0.1, index + 0.9, float(count), "bar", f"{name}: {count:,}"))
-        parts.append(
-            element("text", f"{count:,}", x=middle, y=plot.y.at(count) - 4, class_="tick", text_anchor="middle")
-        )
-        parts.append(element("text", name, x=middle, y=plot.y.start + 14, class_="tick", text_anchor="middle"))
+        parts.append(words(f"{count:,}", middle, plot.y.at(count) - 4, "tick"))
+        parts.append(words(name, middle, plot.y.start + 14, "tick"))
     parts += plot.base(x_name, 31)
     told = "; ".join(f"{name}: {count:,}" for name, count in rows)
     return drawing(identity, title, f"{told}.", joined(parts), size)

@@ -97,7 +97,7 @@ def _draw_row(axes: Axes, layout: NeighbourhoodLayout, row: NeighbourhoodRow) ->
         style="italic" if row.dashed else "normal",
         parse_math=False,
     )
-    _draw_box(axes, row.node, "number" if row.node.is_number else "entity")
+    _draw_box(axes, row.node, row.node.look)
     if row.hanging:
         axes.plot([row.knot] * 2, [row.y, row.hanging[-1].y], color=_GREY, linewidth=0.9, zorder=1)
         axes.plot([row.knot], [row.y], marker="o", markersize=4, color=_INK, zorder=3)
@@ -114,7 +114,7 @@ def _draw_row(axes: Axes, layout: NeighbourhoodLayout, row: NeighbourhoodRow) ->
             parse_math=False,
         )
         if item.node is not None:
-            _draw_box(axes, item.node, "number" if item.node.is_number else "entity")
+            _draw_box(axes, item.node, item.node.look)
 
 
 def _draw_box(axes: Axes, box: Box, look: str) -> None:
@@ -174,6 +174,10 @@ class Box:
     size: float
     is_number: bool = False
     entity: str = ""  # its id, where it is an entity
+
+    @property
+    def look(self) -> str:
+        return "number" if self.is_number else "entity"
 
 
 @dataclass(frozen=True)
@@ -365,6 +369,6 @@ def _box_width(text: str, size: float) -> float:
 
 
 def _short(text: str, longest: int = LONGEST_TEXT) -> str:
-    """At most so many characters, on one line, with nothing that a font would not draw as one sign."""
+    """At most `longest` characters on one line, each of them one that fonts draw."""
     line = "".join(character if character.isprintable() else "·" for character in text)
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"

@@ -133,8 +133,18 @@ def _rounded(value: float, span: float) -> float:
 # The light colours of pages are those of pictures too.
 
 
+def asset(name: str) -> str:
+    """A file of the style of pages."""
+    return (files("hynt.reporting") / "assets" / name).read_text(encoding="utf-8")
+
+
+def shared_style() -> str:
+    """What the report and the pages of a service have in common."""
+    return asset("page.css") + asset("charts.css")
+
+
 def _light_colours() -> dict[str, str]:
-    sheet = files("hynt.reporting").joinpath("assets/page.css").read_text(encoding="utf-8")
+    sheet = asset("page.css")
     return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", sheet[: sheet.index("@media")]))
 
 
@@ -161,7 +171,7 @@ _OTHER, _WIDE, _BOLD = 0.78, 1.15, 1.13
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Inches that a line of text of so many points takes."""
+    """The width in inches of a line of text of `size` points."""
     return sum(map(_width, text)) * size / 72 * (_BOLD if bold else 1.0)
 
 
@@ -176,7 +186,7 @@ def _width(character: str) -> float:
 
 
 def fitted(text: str, inches: float, size: float, *, bold: bool = False) -> str:
-    """A line of text from data, cut where it would be longer than so many inches."""
+    """A line of text from data, cut where it would be wider than `inches`."""
     text = markup.shown(text).replace("\n", " ")
     if text_width(text, size, bold=bold) <= inches:
         return text

@@ -14,7 +14,7 @@ from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.statistics import count_table
 from hynt.graph.vocabulary import spaced
 from hynt.markup import Column, Content, Markup, Row, definitions, element, figure, joined, long_table, section
-from hynt.reporting.charts_svg import distribution, drawing, histogram_chart, share_bar
+from hynt.reporting.charts_svg import distribution, drawing, histogram_chart, share_bar, words
 from hynt.reporting.neighbourhood import (
     PICTURED_FACTS,
     SMALL_SIZE,
@@ -49,10 +49,10 @@ def graph_section(graph: KnowledgeGraph) -> Markup:
     return section(
         "graph",
         "The graph",
-        element("p", " · ".join(part for part in origin if part), class_="lead") if any(origin) else None,
         definitions(pairs),
         element("div", _qualifiers(table_of_all), *_spreads(graph, table_of_all), class_="charts"),
         _relations(graph, table_of_all),
+        lead=" · ".join(part for part in origin if part),
     )
 
 
@@ -137,11 +137,6 @@ def neighbourhood_section(graph: KnowledgeGraph, entity: int) -> Markup:
         "neighbourhood",
         "What its facts look like",
         element(
-            "p",
-            f"Facts around {name}, the way the model reads them: qualifiers hang off the edge that they qualify.",
-            class_="lead",
-        ),
-        element(
             "div",
             neighbourhood_drawing(graph, facts),
             class_="scroll picture",
@@ -149,6 +144,7 @@ def neighbourhood_section(graph: KnowledgeGraph, entity: int) -> Markup:
             role="region",
             aria_label=f"Drawing of facts around {name}",
         ),
+        lead=f"Facts around {name}, the way the model reads them: qualifiers hang off the edge that they qualify.",
     )
 
 
@@ -178,20 +174,11 @@ def neighbourhood_drawing(
 ) -> Markup:
     """These facts of an entity around it, or below it; `leads` says where the other entities lead, by their id."""
     layout = laid_out(graph, facts, narrow=narrow)
-    words = Sentences(graph)
-    told = "; ".join(words.fact(one.fact) for one in facts.facts)
+    sentences = Sentences(graph)
+    told = "; ".join(sentences.fact(one.fact) for one in facts.facts)
     parts = [_row(layout, row, leads) for row in layout.rows]
     parts.append(_box(layout, layout.centre, "centre"))
-    parts.append(
-        element(
-            "text",
-            layout.footnote,
-            x=layout.width / 2 * INCH,
-            y=(layout.height - 0.12) * INCH,
-            class_="footnote",
-            text_anchor="middle",
-        )
-    )
+    parts.append(words(layout.footnote, layout.width / 2 * INCH, (layout.height - 0.12) * INCH, "footnote"))
     size = (round(layout.width * INCH), round(layout.height * INCH))
     title = f"Facts around {graph.entity_labels[facts.entity]}"
     look = "chart neighbourhood narrow" if narrow else "chart neighbourhood"
@@ -212,7 +199,7 @@ def _row(layout: NeighbourhoodLayout, row: NeighbourhoodRow, leads: Callable[[st
         curve = f"M{trunk:.1f} {below:.1f}V{y - 10:.1f}Q{trunk:.1f} {y:.1f} {trunk + 10:.1f} {y:.1f}H{outer:.1f}"
     parts = [
         element("path", d=curve, class_=look, fill="none"),
-        element("text", row.label, x=(knot + outer) / 2, y=y - 6, class_="edge-name", text_anchor="middle"),
+        words(row.label, (knot + outer) / 2, y - 6, "edge-name"),
     ]
     if row.direction == "out":
         parts.append(element("path", d=_arrow(outer, y, side), class_="arrow"))
@@ -226,14 +213,10 @@ def _row(layout: NeighbourhoodLayout, row: NeighbourhoodRow, leads: Callable[[st
         at = _y(layout, item.y)
         text_x = _x(item.text_x)
         parts.append(element("line", x1=knot, x2=text_x - side * 4, y1=at, y2=at, class_="thread"))
-        parts.append(
-            element(
-                "text", item.label, x=text_x, y=at + 4, class_="qualifier", text_anchor="start" if side > 0 else "end"
-            )
-        )
+        parts.append(words(item.label, text_x, at + 4, "qualifier", "start" if side > 0 else "end"))
         if item.node is not None:
-            parts.append(_box(layout, item.node, "number" if item.node.is_number else "entity", leads))
-    parts.append(_box(layout, row.node, "number" if row.node.is_number else "entity", leads))
+            parts.append(_box(layout, item.node, item.node.look, leads))
+    parts.append(_box(layout, row.node, row.node.look, leads))
     return joined(parts)
 
 
@@ -245,10 +228,7 @@ def _box(layout: NeighbourhoodLayout, box: Box, look: str, leads: Callable[[str]
     size = box.size / 72 * INCH
     first = y + size * 0.36 - (len(lines) - 1) * size * 0.62
     small = " small" if box.size <= SMALL_SIZE else ""
-    texts = [
-        element("text", line, x=x, y=first + index * size * 1.24, class_=f"node {look}{small}", text_anchor="middle")
-        for index, line in enumerate(lines)
-    ]
+    texts = [words(line, x, first + index * size * 1.24, f"node {look}{small}") for index, line in enumerate(lines)]
     shape = element(
         "rect", x=x - width / 2, y=y - height / 2, width=width, height=height, rx=rounding, class_=f"box {look}"
     )

@@ -7,7 +7,7 @@ show the figures, without another look at the test split.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +26,13 @@ from hynt.evaluation.evaluator import reference_rows
 from hynt.evaluation.metrics import KIND_OF_TASK, SCOPES, TaskName, answerable_components
 from hynt.evaluation.results import Evaluation
 from hynt.files import index_text, write_whole
+from hynt.graph.changes import seen_triplets
 from hynt.graph.content_hash import question_keys
-from hynt.graph.fact_table import FIRST_QUALIFIER, Components, components
+from hynt.graph.fact_table import FIRST_QUALIFIER, Components, components, concatenate
 from hynt.graph.known_answers import AnswerLists
 from hynt.graph.sentences import Sentences
 from hynt.graph.vocabulary import Floats, Ids, spaced
+from hynt.reporting.report.metrics import GROUPINGS
 from hynt.reporting.report.trust import SCHEMA_VERSION, Measurements, kept_measurements, measurements_path
 from hynt.runs import WEIGHTS
 from hynt.runs.observing import stored_folds
@@ -101,15 +103,9 @@ def measure_all(predictor: Predictor, split: str, reads: int, asking: Asking | N
         covered = coverage(loaded, calibration.radii, numbers)
     return {
         "evaluation": evaluation.to_mapping(),
-        "intervals": {
-            task: {
-                scope: {name: _finite(ends) for name, ends in intervals(questions, scope, evaluation.ties).items()}
-                for scope in SCOPES
-            }
-            for task, questions in evaluation.per_question.items()
-        },
+        "intervals": intervals_of(evaluation),
         "references": reference_rows(evaluator, training_table(loaded.graph, loaded.settings)),
-        "breakdowns": _breakdowns(evaluation, loaded),
+        "breakdowns": _labelled(breakdowns_of(evaluation, loaded, GROUPINGS), loaded),
         "not_calibrated": calibration.missing,
         "reliability": {
             one.task: one.to_mapping(calibration.tasks.get(one.task, {}).get("temperature")) for one in firsts
@@ -119,25 +115,45 @@ def measure_all(predictor: Predictor, split: str, reads: int, asking: Asking | N
     }
 
 
-def _finite(ends: tuple[float, float]) -> list[float] | None:
-    """An interval's ends for JSON; None where no sample gave a value."""
-    return list(ends) if all(end == end for end in ends) else None
+def intervals_of(found: Evaluation) -> dict[str, Any]:
+    """By task and scope, the bootstrap interval of each metric."""
+    return {
+        task: {scope: intervals(questions, scope, found.ties) for scope in SCOPES}
+        for task, questions in found.per_question.items()
+    }
 
 
-def _breakdowns(evaluation: Evaluation, loaded: LoadedRun) -> dict[str, Any]:
-    vocabulary, ties = loaded.graph.vocabulary, evaluation.ties
-    frequency = breakdowns.entity_frequency(training_table(loaded.graph, loaded.settings), vocabulary)
-    found: dict[str, Any] = {}
-    for task, questions in evaluation.per_question.items():
-        by_relation = breakdowns.by_relation(questions, ties, vocabulary)
-        labels = dict(zip((one.name for one in vocabulary.relations), loaded.graph.relation_labels, strict=True))
-        found[task] = {
-            "relation": [{**row, "label": labels[row["group"]]} for row in by_relation],
-            "position": breakdowns.by_position(questions, ties),
-            "qualifiers": breakdowns.by_qualifier_count(questions, ties),
-        }
-        if task != "relation":
-            found[task]["frequency"] = breakdowns.by_entity_frequency(questions, ties, frequency)
+def breakdowns_of(found: Evaluation, loaded: LoadedRun, groupings: Iterable[str]) -> dict[str, Any]:
+    """By task and grouping, a list of groups with their metrics."""
+    vocabulary = loaded.graph.vocabulary
+    home = loaded.home or loaded
+    trained_on = training_table(home.graph, home.settings)
+    met = breakdowns.NameCounts.of(trained_on, home.graph.vocabulary, vocabulary)
+    table = loaded.graph.split(found.protocol["split"])
+
+    def seen() -> NDArray[np.bool_]:
+        return seen_triplets(table, concatenate([loaded.graph.split(name) for name in loaded.known_splits]), vocabulary)
+
+    ways: dict[str, Callable[[Any], Any]] = {
+        "relation": lambda questions: breakdowns.by_relation(questions, found.ties, vocabulary),
+        "position": lambda questions: breakdowns.by_position(questions, found.ties),
+        "qualifiers": lambda questions: breakdowns.by_qualifier_count(questions, found.ties),
+        "frequency": lambda questions: breakdowns.by_entity_frequency(questions, found.ties, met.entity),
+        "seen": lambda questions: breakdowns.by_seen(questions, found.ties, table, met, vocabulary),
+        "leakage": lambda questions: breakdowns.by_leakage(questions, found.ties, seen()),
+    }
+    return {
+        task: {name: ways[name](questions) for name in groupings if (task, name) != ("relation", "frequency")}
+        for task, questions in found.per_question.items()
+    }
+
+
+def _labelled(found: dict[str, Any], loaded: LoadedRun) -> dict[str, Any]:
+    """With the names that people know relations by."""
+    relations, labels = loaded.graph.relations, loaded.graph.relation_labels
+    called = dict(zip((one.name for one in relations), labels, strict=True))
+    for groups in found.values():
+        groups["relation"] = [{**row, "label": called[row["group"]]} for row in groups["relation"]]
     return found
 
 

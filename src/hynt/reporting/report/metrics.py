@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from hynt.evaluation.tables import SPAN, best_trivial, own_units, shared_scope, worse_than_trivial
+from hynt.evaluation.tables import WORDS as METRIC_WORDS
 from hynt.markup import (
     Column,
     Content,
@@ -34,15 +35,7 @@ METRICS = {
     "relation": ("mrr", "hits@1", "hits@3", "hits@10"),
     "number": ("rmse", "mae", "vs_median"),
 }
-WORDS = {
-    "mrr": "MRR",
-    "hits@1": "Hits@1",
-    "hits@3": "Hits@3",
-    "hits@10": "Hits@10",
-    "rmse": "RMSE",
-    "mae": "MAE",
-    "vs_median": "vs. median",
-}
+WORDS = {metric: words.removesuffix(" (scaled)") for metric, words in METRIC_WORDS.items()}
 SCOPES = {"all": "All components", "triplet": "Components of the triplet"}
 GROUPINGS = {
     "position": "hidden position",
@@ -152,7 +145,11 @@ def _task_table(measured: Measured, task: str, paper: Mapping[str, Any]) -> Mark
         limits = measured["intervals"][task][scope]
         rows = [
             Row(
-                [f"{model}, this run", *(_with_ends(own[one], limits[one]) for one in metrics), f"{own['count']:,}"],
+                [
+                    f"{model}, this run",
+                    *(_with_ends(own[one], limits.get(one)) for one in metrics),
+                    f"{own['count']:,}",
+                ],
                 "own",
             )
         ]
@@ -208,15 +205,14 @@ def _task_chart(measured: Measured, task: str, paper: Mapping[str, Any]) -> Mark
 
 def breakdown_section(measured: Measured) -> Markup:
     """Where it is good and where not."""
-    parts: list[Content] = [
-        element("p", "The same questions, grouped. A group with few questions says little about itself.", class_="lead")
-    ]
+    parts: list[Content] = []
     for task, groupings in ((task, measured["breakdowns"][task]) for task in TITLES if task in measured["breakdowns"]):
         metric = METRICS[task][0]
         tables = [_breakdown(task, metric, name, groupings[name]) for name in GROUPINGS if groupings.get(name)]
         parts.append(element("h3", f"{TITLES[task]}, {WORDS[metric]}"))
         parts.append(element("div", *tables, class_="cards"))
-    return section("breakdowns", "Where it is good, and where not", *parts)
+    lead = "The same questions, grouped. A group with few questions says little about itself."
+    return section("breakdowns", "Where it is good, and where not", *parts, lead=lead)
 
 
 def _breakdown(task: str, metric: str, grouping: str, rows: Sequence[Measured]) -> Markup:

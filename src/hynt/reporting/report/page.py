@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from hynt.reporting.report.graph import entity_to_draw, graph_section, neighbour
 from hynt.reporting.report.measurements import Asking, measured
 from hynt.reporting.report.metrics import breakdown_section, headlines, metrics_section
 from hynt.reporting.report.trust import Measurements, answers_section, protocol_section, shown_as_kept, trust_section
+from hynt.reporting.scales import asset, shared_style
 from hynt.reporting.trend_chart import series_chart, series_title
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import read_record, whole_run
@@ -155,8 +155,7 @@ def _head(title: str) -> Markup:
 
 def stylesheet() -> str:
     """The style of the page."""
-    folder = files("hynt.reporting") / "assets"
-    return "".join((folder / name).read_text(encoding="utf-8") for name in ("page.css", "charts.css", "report.css"))
+    return shared_style() + asset("report.css")
 
 
 # How the run was made, for the report: training curve and settings.
@@ -186,12 +185,8 @@ def training_section(loaded: LoadedRun) -> Markup:
     lead = _training_summary(loaded)
     if not charts:
         lead += " No step was recorded: this model learns nothing by steps."
-    return section(
-        "training",
-        "How it was trained",
-        element("p", lead, class_="lead"),
-        element("div", *charts, class_="charts") if charts else None,
-    )
+    shown = element("div", *charts, class_="charts") if charts else None
+    return section("training", "How it was trained", shown, lead=lead)
 
 
 def training_records(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[dict[str, Any]]]:
@@ -283,7 +278,7 @@ def trends_section(predictor: Predictor, split: str) -> Markup:
             )
         except UsageError:  # this model answers no numbers, or all values stand at one date: no curve to draw
             continue
-        panels.append(trend_figure(f"trend-{len(panels)}", found, found.series[0], split))
+        panels.append(trend_panel(f"trend-{len(panels)}", found, found.series[0], split))
         if len(panels) == PANELS:
             break
     if not panels:
@@ -292,13 +287,8 @@ def trends_section(predictor: Predictor, split: str) -> Markup:
         "What the run answers along time, with its 90 % interval, beside what the graph knows. Values held out were "
         f"never trained on; those shown are of the {split} split."
     )
-    return section(
-        "trends",
-        "How values move over time",
-        element("p", lead, class_="lead"),
-        legend(KEYS),
-        element("div", *panels, class_="charts"),
-    )
+    drawn = element("div", *panels, class_="charts")
+    return section("trends", "How values move over time", legend(KEYS), drawn, lead=lead)
 
 
 def heads_over_time(graph: KnowledgeGraph, split: str) -> list[tuple[int, int]]:
@@ -320,7 +310,7 @@ def heads_over_time(graph: KnowledgeGraph, split: str) -> list[tuple[int, int]]:
     return [(head, relation) for _, head, relation in sorted(found, key=lambda one: one[0])]
 
 
-def trend_figure(identity: str, found: Trend, one: Series, split: str) -> Markup:
+def trend_panel(identity: str, found: Trend, one: Series, split: str) -> Markup:
     """One head's panel, with what it says in words."""
     is_held = ~one.trained_on & (np.array(one.split, dtype=np.str_) == split)
     shown = one.trained_on | is_held

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,8 @@ from hynt.markup import (
     table,
 )
 from hynt.reporting.charts_svg import coverage_chart, reliability_chart, share_bar
-from hynt.reporting.report.metrics import TITLES
+from hynt.reporting.report.metrics import TITLES, Measured
 from hynt.runs.place import whole_run
-
-Measured = Mapping[str, Any]
 
 FITTED_ON = "valid"
 """The split that calibration is fitted on, as `hynt.calibration.calibration` has it, which needs torch."""
@@ -96,13 +94,8 @@ def answers_section(measured: Measured) -> Markup:
         f"First answers to {found['questions']:,}{of} held-out questions for a missing {what}: one of each fact, and "
         f"at most {found['a_relation']} of a relation and position, so that the tables show more than one kind."
     )
-    return section(
-        "answers",
-        "What it is sure of, and what not",
-        element("p", lead, class_="lead"),
-        _answers("Ten most certain answers", found["most"]),
-        _answers("Ten least certain answers", found["least"]),
-    )
+    tables = (_answers(f"Ten {which} certain answers", found[which]) for which in ("most", "least"))
+    return section("answers", "What it is sure of, and what not", *tables, lead=lead)
 
 
 def _answers(title: str, rows: Sequence[Measured]) -> Markup:
@@ -167,7 +160,7 @@ def shown_as_kept(run: Path) -> Iterator[None]:
 # How a run was measured, for the report and for the page of the service. No torch here.
 
 
-def protocol_section(measured: Mapping[str, Any]) -> Markup:
+def protocol_section(measured: Measured) -> Markup:
     """What a number needs beside it to be compared with another."""
     protocol = measured["evaluation"]["protocol"]
     reads, now = int(protocol["reads_of_split"]), int(measured.get("reads_now", protocol["reads_of_split"]))
@@ -195,4 +188,4 @@ def protocol_section(measured: Mapping[str, Any]) -> Markup:
         "Every component of every fact of the split is hidden in turn and asked for. An answer’s rank is one more than "
         "the number of other candidates that score higher, plus half of those that score the same."
     )
-    return section("protocol", "How it was measured", element("p", lead, class_="lead"), definitions(pairs))
+    return section("protocol", "How it was measured", definitions(pairs), lead=lead)
