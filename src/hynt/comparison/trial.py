@@ -215,5 +215,5 @@ def trivial_rows(place: TrialPlace, settings: RunSettings) -> dict[str, dict[str
 
 
 def peak_memory(device: torch.device) -> int | None:
-    """In bytes: what tensors took on the GPU at most, or what the whole process took; None where nobody can tell."""
+    """In bytes: the peak of tensors on the GPU, or of the whole process; None where it cannot be measured."""
     return int(torch.cuda.max_memory_allocated(device)) if device.type == "cuda" else process_memory()

@@ -1,4 +1,4 @@
-"""How a job that a program calls is run: watched, in several processes, in a folder that nobody asked to keep."""
+"""How a job that a program calls is run: its progress, its processes, and its temporary folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hynt.errors import DataError, UsageError
 from hynt.progress import SILENT, Progress, ShownProgress, in_notebook
 
 Watching = bool | Progress | None
-"""Whether to show how a job goes: True, False, or None for where somebody looks; or who is to hear it."""
+"""Whether to show how a job goes: True, False, or None for in a terminal or a notebook; or what to report it to."""
 
 
 @contextmanager

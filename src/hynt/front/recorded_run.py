@@ -29,7 +29,7 @@ class RecordedRun(Predictor):
         kept: TemporaryFolder | None = None,
         version: int | None = None,
     ) -> None:
-        """`kept`: the temporary folder that it lies in, to be removed when nobody needs the run any more."""
+        """`kept`: the temporary folder that it lies in, which is removed once the run is no longer in use."""
         super().__init__(run, device, note, version)
         self._kept = kept
 

@@ -192,7 +192,7 @@ def opened_graph(graph: AnyGraph) -> tuple[KnowledgeGraph, Path | None]:
 
 
 def _folder(out: str | os.PathLike[str] | None, resume: bool) -> tuple[Path, TemporaryFolder | None]:
-    """Where the run goes, and what removes it when nobody asked to keep it."""
+    """Where the run goes, and the temporary folder around it if it is not to be kept."""
     if out is not None:
         if not resume:
             check_new_folder(Path(out), "--out")
@@ -306,7 +306,7 @@ def _trackers(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _say_time(graph: KnowledgeGraph, run: RunFolder, device: torch.device, shown: Progress) -> None:
-    """How long it will take, from a few steps, before it starts; nothing where nobody looks or nothing is trained."""
+    """Says how long training will take, from a few steps, unless progress is not shown or nothing is trained."""
     from hynt.models.registry import MODELS
     from hynt.progress import SILENT, duration
     from hynt.training.estimate import estimate as measured
@@ -343,7 +343,7 @@ def say_scales(graph: KnowledgeGraph, names: Sequence[str], note: Callable[[str]
 
 
 def _nobody(text: str) -> None:
-    """Takes the notes of a run where nobody listens."""
+    """Ignores the notes of a run."""
 
 
 def _train_in_processes(graph: AnyGraph, folder: Path, words: Sequence[str], processes: int) -> None:

@@ -270,7 +270,9 @@ def _is_bare_clone(folder: Path) -> bool:
 
 
 def _refill(folder: Path, run: RunFolder, names: list[str], facts: CardFacts) -> list[str]:
-    """Into a folder that is there, a clone say. The list goes first and comes last: halfway, nobody can pull it."""
+    """Into a folder that exists, such as a clone. The list is removed first and written last: half a run cannot be
+    pulled.
+    """
     old: list[str] = []
     if (folder / LIST).exists():
         try:

@@ -76,7 +76,7 @@ class Varied:
         return self.tidy(trial.suggest_float(self.path, self.low, self.high, step=self.step, log=self.log))
 
     def scaled(self, share: float) -> Varied:
-        """Values that are counted in epochs, for so many times as many epochs."""
+        """Values that are counted in epochs, for `share` times as many epochs."""
         if self.choices:
             return replace(self, choices=tuple(dict.fromkeys(_scaled(value, share) for value in self.choices)))
         low, high = _scaled(self.low, share), _scaled(self.high, share)
@@ -111,7 +111,7 @@ class Space:
     relative: tuple[str, ...] = ()  # settings that are counted in epochs, as many as `fixed` says
 
     def for_epochs(self, epochs: int) -> tuple[Space, dict[str, tuple[int, ...]]]:
-        """The space for trials of so many epochs, and the settings that moved for it, with their values."""
+        """The space for trials of `epochs` epochs, and the settings that were scaled for it, with their values."""
         said = dict(one.split("=", 1) for one in self.fixed)
         if not self.relative or epochs == int(said[_EPOCHS]):
             return self, {}

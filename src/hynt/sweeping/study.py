@@ -353,7 +353,7 @@ class StudyStorage:
 
 
 def load_optuna() -> Any:
-    """The library, quiet: what it would log is told by hynt itself."""
+    """The library without its own logging: hynt reports what matters."""
     with needing("Optuna", "sweep", what="a sweep"):
         import optuna
     optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -51,7 +51,7 @@ class TrialNews:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Nothing is left to begin, but other workers are at so many trials; silent for `seconds`, they are lost."""
+    """Nothing is left to begin, but other workers still run `trials`; one that is silent for `seconds` is lost."""
 
     trials: int
     seconds: float
