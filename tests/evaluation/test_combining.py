@@ -13,7 +13,7 @@ import torch
 from hynt.batches.masked_batch import Task
 from hynt.errors import DataError
 from hynt.evaluation import combining
-from hynt.evaluation.combination_weights import Asked, fit_numbers
+from hynt.evaluation.combination_weights import Asked, fit_numbers, fit_ranks
 from hynt.evaluation.combining import combined, fit_weights, fitted
 from hynt.evaluation.evaluator import Evaluator, reference_rows
 from hynt.evaluation.metrics import TASKS
@@ -392,6 +392,17 @@ def test_the_luckiest_of_runs_that_are_alike_is_not_taken_for_the_best():
         for index, one in enumerate((weights, alike)):
             errors[index] += float((said[60:] @ one - truth[60:]).square().mean())
     assert errors[0] < 1.04 * errors[1]
+
+
+def test_a_model_that_ranks_the_wrong_way_round_gives_way_to_a_statistic():
+    """Turned round it was as good as a statistic that is always right; then it was taken as it is."""
+    chance = torch.Generator().manual_seed(0)
+    features = torch.rand(40, 10, 2, generator=chance, dtype=torch.float64)
+    features[:, 0] = torch.tensor([-1.0, 2.0])  # the answer: last by the model, first by the statistic
+    present, answered = torch.ones(40, 10, dtype=torch.bool), torch.ones(40, 2, dtype=torch.bool)
+    found = fit_ranks(Asked(features, present, np.zeros(40, np.int64), torch.zeros(40), answered), [True, True], 1)
+    scores = features @ torch.tensor(found.everywhere, dtype=torch.float64)
+    assert (scores.argmax(1) == 0).all()
 
 
 FITTING = """

@@ -60,7 +60,9 @@ def fit_ranks(asked: Asked, able: Sequence[bool], trained: int) -> GroupWeights:
     usable = torch.tensor(able) & (spread > SMALLEST)
     together = replace(asked, features=asked.features @ mean.unsqueeze(1) / (spread @ mean))
     nothing, only = torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.bool)
-    prior = _softmax_fit(together, nothing, only, 1e-3) / (spread @ mean) * mean * spread
+    # Below 0 the models would be turned round, which the mean that stands for the prior does not say.
+    scale = _softmax_fit(together, nothing, only, 1e-3).clamp(min=SMALLEST)
+    prior = scale / (spread @ mean) * mean * spread
     asked.features.div_(spread)
 
     def fit(some: Asked) -> Tensor:
