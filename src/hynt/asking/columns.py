@@ -119,7 +119,7 @@ class AskedFacts:
         """One of these questions by itself."""
         rows, position, kind = self.rows_of(np.array([number])), int(self.position[number]), int(self.kind[number])
         table = self.table if len(self) == 1 else self.table.take(rows)
-        words = Sentences(graph).words(next(table.facts(graph.vocabulary)))
+        words = Sentences(graph).words(table.fact(0, graph.vocabulary))
         words[position] = BLANK
         relation = None if kind == RELATION_KIND else int(self.relation[number])
         tried = self.relation_in_blank(rows, np.full(len(rows), position)) if self.is_tried[number] else None

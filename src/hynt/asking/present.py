@@ -31,7 +31,7 @@ from hynt.asking.answers import (
 from hynt.asking.candidates import CandidateMasks
 from hynt.asking.columns import AskedFact, NumberColumns, RankedColumns, Standing
 from hynt.calibration.calibration import Calibration
-from hynt.graph.fact import DATE_UNIT, Number, Value
+from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.fact_table import (
     ENTITY_KIND,
     FIRST_QUALIFIER,
@@ -41,7 +41,6 @@ from hynt.graph.fact_table import (
     RELATION,
     RELATION_KIND,
     TAIL,
-    FactTable,
     qualifier_of,
 )
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -165,7 +164,7 @@ class AnswerBuilder:
         facts = [fact for one in stored for fact in one.facts] if lacking else []
         learned = [fact for fact in facts if fact.split in self.loaded.known_splits]
         facts = (learned or facts)[:_LOOKED_AT]  # what training has is what errors were measured on
-        pairs = [pair for fact in facts for pair in next(_table(fact, graph).facts(graph.vocabulary)).qualifiers]
+        pairs = [pair for fact in facts for pair in _fact(fact, graph).qualifiers]
         found = []
         for pair in lacking:
             index, value = int(usual.key[pair]) % usual.relations, usual.common[pair]
@@ -356,13 +355,13 @@ def _told(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph, added: Added
         one.probability,
         one.predicted,
         one.judged_without,
-        added.source(next(_table(one.facts[0], graph).facts(graph.vocabulary))) if added.version else "",
+        added.source(_fact(one.facts[0], graph)) if added.version else "",
     )
 
 
 def _number(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph) -> Number:
     """As the fact has it: a date with its precision."""
-    fact = next(_table(one.facts[0], graph).facts(graph.vocabulary))
+    fact = _fact(one.facts[0], graph)
     name = graph.relations[asked.relation or 0].name
     pairs = [(fact.relation, fact.tail)] if asked.position == TAIL else fact.qualifiers
     return next(
@@ -372,15 +371,15 @@ def _number(one: HeldAnswer, asked: AskedFact, graph: KnowledgeGraph) -> Number:
     )
 
 
-def _table(fact: StoredFact, graph: KnowledgeGraph) -> FactTable:
-    return graph.splits[fact.split].take(np.array([fact.row]))
+def _fact(stored: StoredFact, graph: KnowledgeGraph) -> Fact:
+    return graph.splits[stored.split].fact(stored.row, graph.vocabulary)
 
 
 def _said_beyond(asked: AskedFact, fact: StoredFact, graph: KnowledgeGraph) -> str:
     """The qualifiers of a stored fact that the question does not have, in words."""
     if not fact.extra:
         return ""
-    table, own = _table(fact, graph), asked.table
+    table, own = graph.splits[fact.split].take(np.array([fact.row])), asked.table
     fits = np.zeros(table.qualifier_total, dtype=np.bool_)
     for pair in range(int(own.offsets[1])):
         blank = asked.position - FIRST_QUALIFIER if pair == qualifier_of(asked.position) else None
@@ -392,5 +391,5 @@ def _said_beyond(asked: AskedFact, fact: StoredFact, graph: KnowledgeGraph) -> s
             fits |= same_relation & same_value
         else:
             fits |= same_relation if blank % 2 else same_value
-    texts = pair_texts(Sentences(graph).words(next(table.facts(graph.vocabulary))))
+    texts = pair_texts(Sentences(graph).words(table.fact(0, graph.vocabulary)))
     return "; ".join(text for text, known in zip(texts, fits.tolist(), strict=True) if not known)

@@ -15,7 +15,7 @@ from hynt.config import to_mapping, with_overrides
 from hynt.errors import UsageError
 from hynt.graph.changes import fact_hashes, same_facts
 from hynt.graph.content_hash import graph_fingerprints
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import sorted_numbers, suited_to_logarithms
 from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary
@@ -162,7 +162,7 @@ def plan_audit(
     """
     chosen, request = _checked_splits(graph, splits, trained_on), request or SettingsRequest()
     together = fold_parts(fold_by)
-    table = concatenate(list(graph.splits.values()))
+    table = graph.columns()
     if not len(table):
         raise UsageError("the graph has no facts.", advice="Import a graph that has some.")
     names = list(graph.splits)
@@ -177,8 +177,8 @@ def plan_audit(
     in_training = np.isin(split, [names.index(name) for name in taught if name in names])
     wanted = np.isin(split, [names.index(name) for name in chosen if name != ADDED])
     if trained_on is not None and ADDED in chosen:
-        hashes, before = fact_hashes(table, graph.vocabulary), concatenate(list(trained_on.splits.values()))
-        wanted |= ~same_facts(hashes, fact_hashes(before, trained_on.vocabulary))
+        before = fact_hashes(trained_on.columns(), trained_on.vocabulary)
+        wanted |= ~same_facts(fact_hashes(table, graph.vocabulary), before)
     if not wanted.any():
         raise UsageError(f"there are no facts to judge in {', '.join(chosen)}.", advice="Name other splits, or all.")
     judged = _with_others(wanted, settings.seed) if by_states else wanted

@@ -226,7 +226,7 @@ class Assembler:
 
 def with_new_splits(graph: KnowledgeGraph, rule: SplitRule) -> KnowledgeGraph:
     """The same facts and names in the splits that an import would draw. A fact that stood in two stands in one."""
-    vocabulary, table = graph.vocabulary, concatenate(list(graph.splits.values()))
+    vocabulary, table = graph.vocabulary, graph.columns()
     prints = vocabulary.fingerprints
     table = table.where(~repeats(prints.facts(table)))
     groups = prints.parts(table, rule.group_by) if rule.group_by else prints.facts(table)

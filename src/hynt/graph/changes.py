@@ -103,13 +103,12 @@ def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact], labels: Sequence[En
     """
     table, vocabulary = encoded(facts, graph.vocabulary, labels)
     hashes = fact_hashes(table, vocabulary)
-    known = fact_hashes(concatenate(list(graph.splits.values())), vocabulary)
+    known = fact_hashes(graph.columns(), vocabulary)
     twice = same_facts(hashes, known) | repeats(hashes)
     if twice.any():
         first = int(np.flatnonzero(twice)[0])
-        (fact,) = table.take(np.array([first])).facts(vocabulary)
         raise DataError(
-            f"the graph holds this already: {describe(fact)}.",
+            f"the graph holds this already: {describe(table.fact(first, vocabulary))}.",
             where=f"fact {first + 1}",
             advice="Leave it out, or skip known facts (skip_known).",
         )
@@ -126,7 +125,7 @@ def unknown_facts(graph: KnowledgeGraph, facts: Sequence[Fact]) -> list[Fact]:
     """Those that the graph does not hold, each once."""
     table, vocabulary = encoded(facts, graph.vocabulary)
     hashes = fact_hashes(table, vocabulary)
-    known = same_facts(hashes, fact_hashes(concatenate(list(graph.splits.values())), vocabulary))
+    known = same_facts(hashes, fact_hashes(graph.columns(), vocabulary))
     known |= repeats(hashes)
     return [fact for fact, is_known in zip(facts, known.tolist(), strict=True) if not is_known]
 
@@ -135,7 +134,7 @@ def without_facts(graph: KnowledgeGraph, facts: Sequence[Fact]) -> KnowledgeGrap
     """The graph without these facts, in whatever split they are. One that it does not hold is a `DataError`."""
     table, vocabulary = encoded(facts, graph.vocabulary)
     hashes = fact_hashes(table, vocabulary)
-    known = fact_hashes(concatenate(list(graph.splits.values())), graph.vocabulary)
+    known = fact_hashes(graph.columns(), graph.vocabulary)
     missing = ~same_facts(hashes, known)
     if missing.any():
         first = int(np.flatnonzero(missing)[0])
@@ -311,7 +310,7 @@ def _drawn(hashes: Hashes, seed: int) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 def _hubs(graph: KnowledgeGraph) -> Flags:
     """(entities,) those with the most facts; of equal ones the first."""
-    parts = components(concatenate(list(graph.splits.values())), graph.vocabulary.relation_is_number)
+    parts = components(graph.columns(), graph.vocabulary.relation_is_number)
     count = np.bincount(parts.entity[parts.kind == ENTITY_KIND], minlength=graph.vocabulary.entity_count)
     hubs = np.zeros(len(count), dtype=np.bool_)
     hubs[np.argsort(-count, kind="stable")[: int(np.ceil(HUBS * len(count)))]] = True

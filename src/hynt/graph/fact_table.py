@@ -125,6 +125,10 @@ class FactTable:
             qualifier_literal=self.qualifier_literal.take(pa.array(slots)),
         )
 
+    def fact(self, row: int, vocabulary: Vocabulary) -> Fact:
+        """The fact at a row, with names and units."""
+        return next(self.take(np.array([row], dtype=np.int64)).facts(vocabulary))
+
     def facts(self, vocabulary: Vocabulary) -> Iterator[Fact]:
         """The facts one by one, with names and units: for people and files, not for hot loops."""
         entities, relations = vocabulary.entities, vocabulary.relations

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hynt.errors import DataError, UsageError
 from hynt.files import MANIFEST_NAME, check_regular
 from hynt.graph.fact import Fact
-from hynt.graph.fact_table import FactTable
+from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.seen_values import SeenValues
 from hynt.graph.splitting import SPLITS, SplitRule
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
@@ -225,6 +225,15 @@ class KnowledgeGraph(Table):
             advice = f"It has {', '.join(self.splits)}{alone if tuple(self.splits) == ('train',) else ''}."
             raise UsageError(f"this graph has no split {name!r}.", where="split", advice=advice)
         return self.splits[name]
+
+    def columns(self, splits: Iterable[str] | None = None) -> FactTable:
+        """The facts of these splits, or of all, as columns of ids.
+
+        >>> graph = hynt.read_graph("world")
+        >>> len(graph.columns()) == len(graph), len(graph.columns(["valid", "test"])) < len(graph)
+        (True, True)
+        """
+        return concatenate([self.split(name) for name in (self.splits if splits is None else splits)])
 
     def facts(self, split: str | None = None) -> Iterator[Fact]:
         """Facts one by one with names and units, of one split or of all.

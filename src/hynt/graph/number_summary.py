@@ -255,7 +255,7 @@ class OutlierReport:
 
 def find_outliers(graph: KnowledgeGraph, *, limit: int = 20) -> OutlierReport:
     """The ranges of all relations with enough numbers, and the `limit` most suspicious numbers."""
-    everything = concatenate(list(graph.splits.values()))
+    everything = graph.columns()
     numbers = sorted_numbers(everything, graph.vocabulary.relation_is_number)
     enough = numbers.size >= FEWEST_NUMBERS
     if not enough.any():

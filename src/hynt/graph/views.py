@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from hynt.graph.entity_facts import MOST_SEARCHED, EntityFacts, EntityGroups, FactGroup, facts_of
 from hynt.graph.fact import DATE_UNIT, Fact, Value
-from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import POSITIONS, EntityPosition, NameLookup, NameSearch, folded
 from hynt.graph.number_summary import NumberSummary, SortedNumbers, sorted_numbers, summarise_numbers
@@ -147,8 +146,7 @@ class GraphViews:
         return None if at is None else self._fact_at(at)
 
     def _fact_at(self, row: int) -> Fact:
-        (fact,) = self._index.table.take(np.array([row], dtype=np.int64)).facts(self.graph.vocabulary)
-        return fact
+        return self._index.table.fact(row, self.graph.vocabulary)
 
     def _series(self, identity: int) -> list[str]:
         """The relations of numbers that this head has at more than one date."""
@@ -366,7 +364,7 @@ class EntityIndex:
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.graph = graph
-        self.table = concatenate(list(graph.splits.values()))
+        self.table = graph.columns()
         self._split_end = np.cumsum([len(table) for table in graph.splits.values()])
         self._split_names = list(graph.splits)
         table, is_number = self.table, graph.vocabulary.relation_is_number

@@ -50,7 +50,7 @@ def on_graph(loaded: LoadedRun, graph: KnowledgeGraph, splits: Sequence[str] | N
         )
     refuse_other_kinds(home.graph.vocabulary, graph.vocabulary, "graph")
     chosen = tuple(graph.splits) if splits is None else tuple(splits)
-    table, device = concatenate([graph.split(name) for name in chosen]), home.observed.facts.device
+    table, device = graph.columns(chosen), home.observed.facts.device
     scaling = scaling_on(home, graph.vocabulary, table)
     numbers = _number_facts(*_reference_numbers(home, graph.vocabulary, table))
 

@@ -20,7 +20,7 @@ import torch
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.graph.changes import fact_hashes
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Flags, Ids, Vocabulary
 from hynt.models.combination import Combination
 from hynt.models.contract import Model
@@ -117,7 +117,7 @@ def _without_counting(loaded: LoadedRun, folds: Collection[int]) -> LoadedRun:
         return loaded
     kept = _COUNTED.setdefault(model, OrderedDict())
     if chosen not in kept:
-        learned = concatenate([loaded.graph.split(name) for name in loaded.known_splits])
+        learned = loaded.known_facts()
         rest = learned.where(~np.isin(folds_of(learned, loaded.graph.vocabulary), list(chosen)))
         while len(kept) >= FOLDS:
             kept.popitem(last=False)

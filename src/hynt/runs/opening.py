@@ -17,7 +17,7 @@ from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError, UsageError
 from hynt.evaluation.combining import combined
-from hynt.graph.fact_table import concatenate
+from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import PossibleNumbers, sorted_numbers
 from hynt.graph.seen_values import UsualQualifiers
@@ -65,6 +65,10 @@ class LoadedRun:
         """The splits whose facts it knows: it was trained on them, or observes them in a graph that is not its own."""
         return training_splits(self.settings) if self.home is None else self.asked_of
 
+    def known_facts(self) -> FactTable:
+        """The facts of those splits, as one table."""
+        return self.graph.columns(self.known_splits)
+
     def refuse_known(self, split: str, where: str) -> None:
         """Refuses a split whose facts it knows."""
         if split in self.known_splits:
@@ -75,14 +79,12 @@ class LoadedRun:
     @cached_property
     def possible_numbers(self) -> PossibleNumbers:
         """What answers are brought back to before they are shown."""
-        learned = [self.graph.split(name) for name in training_splits(self.settings)]
-        return PossibleNumbers.of(self.graph.vocabulary, learned)
+        return PossibleNumbers.of(self.graph.vocabulary, [self.graph.columns(training_splits(self.settings))])
 
     @cached_property
     def training_ranges(self) -> dict[int, tuple[float, float]]:
         """The least and greatest known number of each relation."""
-        known = concatenate([self.graph.split(name) for name in self.known_splits])
-        numbers = sorted_numbers(known, self.graph.vocabulary.relation_is_number)
+        numbers = sorted_numbers(self.known_facts(), self.graph.vocabulary.relation_is_number)
         least, most = numbers.value[numbers.start], numbers.value[numbers.start + numbers.size - 1]
         return dict(zip(numbers.present.tolist(), zip(least.tolist(), most.tolist(), strict=True), strict=True))
 
@@ -95,7 +97,7 @@ class LoadedRun:
     @cached_property
     def usual_qualifiers(self) -> UsualQualifiers:
         """What the facts it has learned from nearly always say, and a question should."""
-        return UsualQualifiers.of([self.graph.split(name) for name in self.known_splits], self.graph.vocabulary)
+        return UsualQualifiers.of([self.known_facts()], self.graph.vocabulary)
 
     def described(self) -> dict[str, Any]:
         """What a number of this run needs beside it to be compared with another."""
@@ -194,8 +196,7 @@ def _observed(
     """What open questions are asked of: every fact of the graph."""
     if Part.OBSERVED_FACTS not in model.reads:
         return None
-    everything = concatenate(list(graph.splits.values()))
-    return ObservedFacts.of(everything, graph.vocabulary, scaling, device)
+    return ObservedFacts.of(graph.columns(), graph.vocabulary, scaling, device)
 
 
 def new_model(settings: RunSettings, data: TrainingData, device: torch.device) -> nn.Module:

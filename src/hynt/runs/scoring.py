@@ -19,7 +19,7 @@ from hynt.batches.masked_batch import MaskedBatch
 from hynt.evaluation.evaluation_pass import SCORES_AT_ONCE
 from hynt.evaluation.evaluator import Evaluator, scoring_conditions
 from hynt.evaluation.tiles import Tile, Tiling, in_one_shape, read_each_tile, tile_rows
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import FactTable
 from hynt.graph.vocabulary import Flags, Floats, Ids, begins
 from hynt.models.contract import (
     AnswersDistributions,
@@ -187,8 +187,7 @@ def with_stored_literals(asked: FactTable, loaded: LoadedRun) -> FactTable:
     if loaded.literals is None:
         return asked
     if loaded not in _KNOWN:
-        trained_on = concatenate([loaded.graph.split(name) for name in loaded.known_splits])
-        _KNOWN[loaded] = _Spellings.of(trained_on)
+        _KNOWN[loaded] = _Spellings.of(loaded.known_facts())
     known = _KNOWN[loaded]
     return replace(
         asked,

@@ -11,7 +11,7 @@ from hynt.batches.fact_tensors import FactTensors, distinct_literals
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import UsageError
 from hynt.graph.changes import with_shuffled_numbers
-from hynt.graph.fact_table import FactTable, concatenate
+from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.runs.model_choice import needs_literals
 from hynt.runs.settings import RunSettings
@@ -34,7 +34,7 @@ def training_splits(settings: RunSettings) -> tuple[str, ...]:
 
 def training_table(graph: KnowledgeGraph, settings: RunSettings) -> FactTable:
     """The facts that a run learns from."""
-    table = concatenate([graph.split(name) for name in training_splits(settings)])
+    table = graph.columns(training_splits(settings))
     if not len(table):
         raise UsageError("the training split has no facts.", advice="Import a graph that has some.")
     if settings.literals == "shuffled":
