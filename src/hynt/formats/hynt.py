@@ -176,7 +176,7 @@ def write_token(value: Value) -> str | None:
     if isinstance(found, Number) and found.value == number and (found.unit == unit or not found.unit or not unit):
         return literal
     if unit == DATE_UNIT:
-        guesses = [f'"{literal}"^^xsd:date', _day(number), f'"{number!r}"^^<{DATE_UNIT}>']
+        guesses = [f'"{literal}"^^xsd:date', f'"{format_date(number)}"^^xsd:date', f'"{number!r}"^^<{DATE_UNIT}>']
     elif unit:
         guesses = [f'"{literal}"^^<{unit}>', f'"{number!r}"^^<{unit}>']
     else:
@@ -186,13 +186,6 @@ def write_token(value: Value) -> str | None:
         if isinstance(found, Number) and (found.value, found.unit) == (number, unit):
             return guess
     return None
-
-
-def _day(value: float) -> str:
-    try:
-        return f'"{format_date(value)}"^^xsd:date'
-    except UnreadableDate:
-        return ""
 
 
 def read_back(token: str) -> Value | None:

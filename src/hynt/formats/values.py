@@ -218,7 +218,7 @@ def spell(number: Number) -> Spelling:
     """A spelling that `read_date` or `parse_number` turns back into exactly this number."""
     value, literal, unit = number
     if unit == DATE_UNIT:
-        for text in (literal, _day(value)):
+        for text in (literal, format_date(value)):
             if date_value(text) == value:
                 return Spelling(text, True, "", None if text == literal else literal)
     if JSON_NUMBER.fullmatch(literal) and _number_value(literal) == value:
@@ -334,13 +334,6 @@ def read_written_date(text: str, date_format: str = "") -> Number:
         raise RecordProblem("bad-date", what, "Correct it, or give another --date-format.")
     advice = f"{problem.advice} Or say how it is written, as in --date-format %d/%m/%Y."
     raise RecordProblem("bad-date", problem.what, advice)
-
-
-def _day(value: float) -> str:
-    try:
-        return format_date(value)
-    except UnreadableDate:
-        return ""
 
 
 def date_value(text: str) -> float | None:

@@ -28,6 +28,7 @@ from hynt.config import load_toml
 from hynt.config.declarations import UnfitSettings
 from hynt.errors import DataError, UsageError
 from hynt.graph.fact_table import FactTable
+from hynt.graph.lookup import LabelIndex
 from hynt.graph.vocabulary import Relation
 from hynt.names import nearest
 
@@ -103,10 +104,11 @@ class OutlierFilter:
         entity_labels: Iterable[tuple[str, str]] = (),
     ) -> None:
         self._relations = relations
-        self._relation_names = _names((relation.name, relation.label) for relation in relations)
         self._relation_ids = {relation.name: index for index, relation in enumerate(relations)}
+        self._relation_labels = LabelIndex([relation.label or relation.name for relation in relations])
+        labels = dict(entity_labels)
         self._entity_ids = entity_ids
-        self._entity_names = _names(entity_labels)
+        self._entity_labels = LabelIndex([labels.get(name) or name for name in entity_ids])
         limits = [(f"{name}: {limit.words()}", self._limit(name, limit)) for name, limit in rules.limits.items()]
         removals = [(removal.words(), self._removal(removal)) for removal in rules.remove]
         self._rules: list[tuple[str, Breaks]] = limits + removals
@@ -170,34 +172,23 @@ class OutlierFilter:
         return breaks
 
     def _relation(self, name: str, where: str) -> int:
-        return self._relation_ids[_found(name, self._relation_ids, self._relation_names, "relation", where)]
+        return _found(name, self._relation_ids, self._relation_labels, "relation", where)
 
     def _entity(self, name: str) -> int:
-        return self._entity_ids[_found(name, self._entity_ids, self._entity_names, "entity", "remove")]
+        return _found(name, self._entity_ids, self._entity_labels, "entity", "remove")
 
 
-def _names(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """From a label to the ids that carry it."""
-    found: dict[str, list[str]] = {}
-    for identity, label in pairs:
-        if label:
-            found.setdefault(label, []).append(identity)
-    return found
-
-
-def _found(name: str, ids: Mapping[str, int], labels: Mapping[str, Sequence[str]], what: str, where: str) -> str:
-    """The id that a rule file means by a name."""
-    if name in ids:
-        return name
-    carriers = [identity for identity in labels.get(name, ()) if identity in ids]
+def _found(name: str, ids: Mapping[str, int], labels: LabelIndex, what: str, where: str) -> int:
+    """What a rule file means by a name: an id as written, or a label that one alone carries."""
+    carriers = [ids[name]] if name in ids else labels.carrying(name)
     if len(carriers) == 1:
         return carriers[0]
     if carriers:
-        listed = ", ".join(carriers[:10])
+        listed = ", ".join([known for known, one in ids.items() if one in carriers][:10])
         raise DataError(
             f"{len(carriers)} {what} ids carry the name {name!r}.", where=where, advice=f"Use one of {listed}."
         )
-    near = nearest(name, [*ids, *labels])
+    near = nearest(name, [*ids, *labels.names])
     raise DataError(
         f"the outlier rules speak of the {what} {name!r}, which the source does not have.",
         where=where,
