@@ -6,6 +6,12 @@ What one split covers depends on which numbers fell into it. `halves` says how m
 are halved at random, the radii are fitted on one half and measured on the other, again and again. With `--split valid`
 no other split is looked at.
 
+`thirds` does the same with valid alone, and asks what widths are worth: in each third of the questions, the easiest
+first by how far the intervals made for them reach beside the spread of their relation, what they cover and how wide
+they are, beside intervals of one width for each relation, with and without the same furthest ends. The score is that of
+Winkler (1972): the width, and, of a truth outside, twenty times how far it lies outside. It is lowest where the true
+quantiles are told, so that neither wide intervals nor giving hard questions up make it better.
+
 A run that has no calibration yet is calibrated on its validation split first, which is kept in it. Each reading of the
 split is counted in the run. With `--require LOW HIGH` the command fails unless every coverage lies between the two.
 """
@@ -27,7 +33,7 @@ from numpy.typing import NDArray
 from benchmarks.result_file import write_measured
 from hynt import __version__
 from hynt.asking.predictor import Predictor
-from hynt.calibration.calibration import SPLIT, read_numbers
+from hynt.calibration.calibration import SPLIT, NumberReading, read_numbers
 from hynt.calibration.intervals import ENOUGH, fit_conditional_radii, fit_radii
 from hynt.calibration.measuring import LEVEL, coverage, measure
 from hynt.calibration.reach import AskedNumbers, ResidualScale
@@ -45,26 +51,30 @@ def measured(predictor: Predictor, split: str) -> dict[str, Any]:
     told |= {"split": split, "reads_of_split": loaded.run.count_read(split)}
     told["valid"] = {task: dict(found) for task, found in calibration.tasks.items()}
     told["measured"] = measure(loaded, calibration, split, predictor.device)
-    told["halves"] = halves(predictor, split)
-    told["one_width_each"] = one_width_each(predictor, split)
+    readings = {name: read_numbers(loaded, name, predictor.device) for name in dict.fromkeys((SPLIT, split))}
+    told["halves"] = halves(predictor, readings)
+    told["thirds"] = thirds(predictor, readings[SPLIT])
+    told["one_width_each"] = one_width_each(predictor, readings[SPLIT], readings[split])
     return told | {"seconds": round(time.monotonic() - began, 2)}
 
 
+TIMES = 50
+"""How often splits are halved."""
 HELD_OUT = {"0": (0, 1), "1 to 9": (1, 10), "10 to 29": (10, ENOUGH)}
 """Relations without a radius of their own, by how many of their numbers were there to fit on."""
 
 
-def halves(predictor: Predictor, split: str, times: int = 50) -> dict[str, Any] | None:
+def halves(
+    predictor: Predictor, readings: dict[str, NumberReading | None], times: int = TIMES
+) -> dict[str, Any] | None:
     """Valid and the split halved at random: coverage and mean width of all, and by how many numbers of their relation
     the fitted half had; means, and how far they stray.
     """
     loaded, fitted = predictor.loaded, predictor.calibration.radii
-    splits = dict.fromkeys((SPLIT, split))
-    found = [one for name in splits if (one := read_numbers(loaded, name, predictor.device)) is not None]
+    found = [one for one in readings.values() if one is not None]
     if not found or fitted is None or fitted.scale is None:
         return None
-    scaling, random = loaded.scaling, np.random.default_rng(0)
-    nothing = ResidualScale.none(fitted.scale.vocabulary, fitted.scale.edges, fitted.scale.spread)
+    scaling, random, nothing = loaded.scaling, np.random.default_rng(0), _nothing(fitted.scale)
     asked = AskedNumbers.joined([one.asked for one in found])
     truth = np.concatenate([one.questions.truth for one in found])
     rows = []
@@ -81,7 +91,7 @@ def halves(predictor: Predictor, split: str, times: int = 50) -> dict[str, Any] 
         for least, most in ((0, np.inf), (ENOUGH, np.inf), (0, ENOUGH), *HELD_OUT.values()):
             of_sort = (least <= count) & (count < most) & np.isfinite(radii.radius[radii.at(LEVEL), rest.relation])
             inside = (low <= truth[left]) & (truth[left] <= high)
-            row += [part.mean() if len(part) else np.nan for part in (inside[of_sort], width[of_sort & has_width])]
+            row += [_mean(inside[of_sort]), _mean(width[of_sort & has_width])]
         rows.append(row)
     marks = [_spread_of(column) for column in np.array(rows).T]
     told = dict(zip(("coverage", "width", "own", "own_width", "shared", "shared_width"), marks, strict=False))
@@ -95,10 +105,63 @@ _WIDEST = 50.0
 """In training ranges; relations with one number in training have no range to measure by."""
 
 
-def one_width_each(predictor: Predictor, split: str) -> dict[str, Any] | None:
+def thirds(predictor: Predictor, numbers: NumberReading | None, times: int = TIMES) -> dict[str, Any] | None:
+    """Validation numbers halved at random: intervals made for the question and those of one width for each relation,
+    of all questions and of each third of them; means, and how far they stray.
+    """
+    fitted = predictor.calibration.radii
+    if numbers is None or fitted is None or fitted.scale is None:
+        return None
+    scaling, random, nothing = predictor.loaded.scaling, np.random.default_rng(0), _nothing(fitted.scale)
+    truth, ends = numbers.questions.truth, fitted.ends_at_zero
+    rows: dict[str, list[list[float]]] = {}
+    for _ in range(times):
+        fitted_on, left = _halved(random.random(len(truth)) < 0.5)
+        on, rest, true = numbers.asked.take(fitted_on), numbers.asked.take(left), truth[left]
+        known = scaling.scale(on.relation, truth[fitted_on])
+        least, most = (end[on.relation] for end in fitted.limits) if fitted.limits is not None else (-np.inf, np.inf)
+        is_beyond = (truth[fitted_on] < least) | (truth[fitted_on] > most)
+        conditional = fit_conditional_radii(on, known, nothing, is_beyond)
+        one = replace(fit_radii(on.relation, np.abs(known - on.scaled), nothing.spread), ends_at_zero=ends)
+        kinds = {
+            "for_the_question": replace(conditional, ends_at_zero=ends, limits=fitted.limits),
+            "one_width_each": one,
+            "one_width_each_same_ends": replace(one, limits=fitted.limits),
+        }
+        reach = conditional.reach(rest)
+        assert reach is not None  # a scale was given
+        far = sum(reach) / nothing.spread[rest.relation]
+        third = np.argsort(np.argsort(far, kind="stable")) * 3 // len(far)
+        for name, radii in kinds.items():
+            low, high = radii.interval(scaling, rest.relation, rest.scaled, LEVEL, radii.reach(rest))
+            inside = (low <= true) & (true <= high)
+            with np.errstate(over="ignore", invalid="ignore"):
+                low, high, value = (scaling.linear(rest.relation, end) for end in (low, high, true))
+                outside = np.maximum(np.maximum(low - value, value - high), 0.0)
+                width, score = high - low, high - low + 2.0 / (1.0 - LEVEL) * outside
+            has_width = width < _WIDEST
+            row = [float(np.median(width[has_width])) if has_width.any() else np.nan, _mean(score[has_width])]
+            for part in (has_width, *(has_width & (third == place) for place in range(3))):
+                row += [_mean(inside[part]), _mean(width[part])]
+            rows.setdefault(name, []).append(row)
+    told: dict[str, Any] = {"times": times, "questions": len(truth)}
+    for name, found in rows.items():
+        marks = [_spread_of(column) for column in np.array(found).T]
+        each = [{"coverage": marks[at], "width": marks[at + 1]} for at in (4, 6, 8)]
+        told[name] = dict(zip(("median_width", "score", "coverage", "width"), marks, strict=False)) | {"thirds": each}
+    return told
+
+
+def _nothing(scale: ResidualScale) -> ResidualScale:
+    """The same without any effect."""
+    return ResidualScale.none(scale.vocabulary, scale.edges, scale.spread)
+
+
+def one_width_each(
+    predictor: Predictor, fitted_on: NumberReading | None, asked: NumberReading | None
+) -> dict[str, Any] | None:
     """What intervals of one width for each relation, uncut, would have come to: those of 0.1.0."""
     loaded, radii = predictor.loaded, predictor.calibration.radii
-    fitted_on, asked = (read_numbers(loaded, name, predictor.device) for name in (SPLIT, split))
     if fitted_on is None or asked is None or radii is None or radii.scale is None:
         return None
     truth = loaded.scaling.scale(fitted_on.asked.relation, fitted_on.questions.truth)
@@ -111,6 +174,10 @@ def one_width_each(predictor: Predictor, split: str) -> dict[str, Any] | None:
 
 def _halved(chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.flatnonzero(chosen).astype(np.int64), np.flatnonzero(~chosen).astype(np.int64)
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def _spread_of(values: NDArray[np.float64]) -> dict[str, float] | None:
@@ -129,6 +196,11 @@ def line(told: dict[str, Any]) -> str:
         parts.append(f"{scope} {one['coverage']:.4f} of {found['questions']:,}, mean width {width}")
     if told.get("one_width_each"):
         parts.append(f"with one width for each relation {told['one_width_each']['mean_width']:.3f}")
+    if told.get("thirds"):
+        for name, words in (("for_the_question", "on halves of valid"), ("one_width_each", "with one width each")):
+            one = told["thirds"][name]
+            covered = ", ".join(f"{part['coverage']['mean']:.3f}" for part in one["thirds"] if part["coverage"])
+            parts.append(f"{words}: score {one['score']['mean']:.3f}, by thirds {covered}")
     for task in ("link", "relation"):
         if task in told["measured"]:
             error = told["measured"][task]

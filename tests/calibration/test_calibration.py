@@ -243,6 +243,8 @@ def test_the_coverage_of_several_runs_is_one_file(run, tmp_path, monkeypatch, ca
     assert first["halves"]["times"] == 50
     assert 0.85 < first["halves"]["coverage"]["mean"] < 0.98
     assert first["halves"]["own"] is None  # no relation has thirty numbers
+    assert first["thirds"]["questions"] == 24
+    assert 0.8 < first["thirds"]["for_the_question"]["coverage"]["mean"] <= 1.0
     assert command(run, "--require", 0, 1) == 0
     assert json.loads(capsys.readouterr().out)["runs"][0]["reads_of_split"] == 2
     assert command(run, "--require", 1.5, 2) == 1

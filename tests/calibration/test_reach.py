@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks import interval_coverage
 from hynt import number
 from hynt.calibration.calibration import CALIBRATION, read_numbers
 from hynt.calibration.intervals import fit_conditional_radii
@@ -70,6 +71,24 @@ def test_a_model_with_one_number_has_short_intervals_where_there_is_little_noise
     assert 0.87 <= quiet <= 0.93
     assert 0.87 <= loud <= 0.93
     assert wide >= 20 * narrow
+
+
+def test_one_width_for_each_relation_gives_hard_questions_up(one_number):
+    """It may be as narrow in the mean, and covers nine tenths in all: the score says which intervals are better."""
+    run = load(one_number, "cpu")
+    told = interval_coverage.thirds(run, read_numbers(run.loaded, "valid", CPU), times=4)
+    assert told["questions"] == 4_000
+    ours, one = told["for_the_question"], told["one_width_each"]
+    for kind in (ours, one):
+        assert 0.87 <= kind["coverage"]["mean"] <= 0.93
+        mean = np.mean([part["coverage"]["mean"] for part in kind["thirds"]])
+        assert kind["coverage"]["mean"] == pytest.approx(mean, abs=1e-3)
+    assert [0.86 <= part["coverage"]["mean"] <= 0.94 for part in ours["thirds"]] == [True] * 3
+    assert one["thirds"][0]["coverage"]["mean"] == 1.0
+    assert one["thirds"][2]["coverage"]["mean"] < 0.86
+    # Of normal errors, intervals of one size that hold nine tenths of those of two sizes.
+    assert ours["score"]["mean"] < 0.85 * one["score"]["mean"]
+    assert told["one_width_each_same_ends"]["width"]["mean"] == pytest.approx(one["width"]["mean"])
 
 
 def test_relations_whose_errors_are_spread_otherwise_are_all_covered(tmp_path):
