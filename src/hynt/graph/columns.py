@@ -134,30 +134,19 @@ def bounded_batches(
             yield batch.slice(start, step)
 
 
-_QUALIFIER = pa.struct(
-    [("relation", pa.string()), ("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string())]
-)
-FACT_SCHEMA = pa.schema(
-    [
-        pa.field("head", pa.string(), nullable=False),
-        pa.field("relation", pa.string(), nullable=False),
-        ("tail_entity", pa.string()),
-        ("tail_number", pa.float64()),
-        ("tail_literal", pa.string()),
-        ("qualifiers", pa.list_(_QUALIFIER)),
-    ]
-)
+def _schema(name: pa.DataType, value: list[tuple[str, pa.DataType]], *, nullable: bool = True) -> pa.Schema:
+    """Of facts whose heads and relations are told by this type, and whose values by these columns."""
+    pair = pa.struct([("relation", name), *value])
+    ends = [pa.field(column, name, nullable=nullable) for column in ("head", "relation")]
+    return pa.schema([*ends, *((f"tail_{column}", kind) for column, kind in value), ("qualifiers", pa.list_(pair))])
 
-_VALUE = [("entity", pa.string()), ("number", pa.float64()), ("literal", pa.string()), ("unit", pa.string())]
-FULL_SCHEMA = pa.schema(
-    [
-        ("head", pa.string()),
-        ("relation", pa.string()),
-        *((f"tail_{name}", kind) for name, kind in _VALUE),
-        ("qualifiers", pa.list_(pa.struct([("relation", pa.string()), *_VALUE]))),
-    ]
-)
+
+_NUMBER = [("number", pa.float64()), ("literal", pa.string())]
+FACT_SCHEMA = _schema(pa.string(), [("entity", pa.string()), *_NUMBER], nullable=False)
+FULL_SCHEMA = _schema(pa.string(), [("entity", pa.string()), *_NUMBER, ("unit", pa.string())])
 """The same with the unit of each number beside it, for whoever has no table of relations."""
+_IDS = _schema(pa.int32(), [("entity", pa.int32()), *_NUMBER])
+"""With ids for names: facts on their way into a graph."""
 
 
 class Names:
@@ -175,16 +164,12 @@ class Names:
 
     def to_columns(self, table: FactTable, schema: pa.Schema = FACT_SCHEMA) -> pa.RecordBatch:
         """A batch of `FACT_SCHEMA`, or of the full one, with the facts of a table."""
-        pair = schema.field("qualifiers").type.value_type
-        width = pair.num_fields - 1
+        width = len(schema) - 3  # of a value
         tail = self._values(table.relation, table.tail_entity, table.tail_number, table.tail_literal)[:width]
         values = self._values(
             table.qualifier_relation, table.qualifier_entity, table.qualifier_number, table.qualifier_literal
         )[:width]
-        pairs = [self.relations.take(pa.array(table.qualifier_relation)), *values]
-        qualifiers = pa.ListArray.from_arrays(
-            pa.array(table.offsets.astype(np.int32)), pa.StructArray.from_arrays(pairs, fields=list(pair))
-        )
+        qualifiers = _lists(table, [self.relations.take(pa.array(table.qualifier_relation)), *values], schema)
         head, relation = self.entities.take(pa.array(table.head)), self.relations.take(pa.array(table.relation))
         return pa.record_batch([head, relation, *tail, qualifiers], schema=schema)
 
@@ -253,6 +238,14 @@ class Names:
         return np.asarray(found.to_numpy(), dtype=np.int32)
 
 
+def _lists(table: FactTable, pairs: list[pa.Array], schema: pa.Schema) -> pa.ListArray:
+    """(n,) the qualifiers of each fact, from their columns."""
+    fields = list(schema.field("qualifiers").type.value_type)
+    return pa.ListArray.from_arrays(
+        pa.array(table.offsets.astype(np.int32)), pa.StructArray.from_arrays(pairs, fields=fields)
+    )
+
+
 def table_with_units(graph: KnowledgeGraph, splits: Iterable[str]) -> pa.Table:
     """The facts of some splits, each with the name of its split."""
     names, schema = Names(graph.vocabulary), FULL_SCHEMA.insert(0, pa.field("split", pa.string()))
@@ -270,21 +263,6 @@ def _valid(column: pa.ChunkedArray) -> NDArray[np.bool_]:
 
 def _damaged(where: str, what: str) -> DataError:
     return DataError(f"{what}.", where=where, advice="The file was made or changed by hand; import the graph again.")
-
-
-_ID_PAIR = pa.struct(
-    [("relation", pa.int32()), ("entity", pa.int32()), ("number", pa.float64()), ("literal", pa.string())]
-)
-_IDS = pa.schema(
-    [
-        ("head", pa.int32()),
-        ("relation", pa.int32()),
-        ("tail_entity", pa.int32()),
-        ("tail_number", pa.float64()),
-        ("tail_literal", pa.string()),
-        ("qualifiers", pa.large_list(_ID_PAIR)),
-    ]
-)
 
 
 class ChunkStore:
@@ -334,8 +312,7 @@ class _Spill:
     def append(self, table: FactTable) -> None:
         triplets = (table.head, table.relation, table.tail_entity, table.tail_number, table.tail_literal)
         pairs = (table.qualifier_relation, table.qualifier_entity, table.qualifier_number, table.qualifier_literal)
-        held = pa.StructArray.from_arrays([pa.array(column) for column in pairs], fields=list(_ID_PAIR))
-        lists = pa.LargeListArray.from_arrays(pa.array(table.offsets), held)
+        lists = _lists(table, [pa.array(column) for column in pairs], _IDS)
         self._writer.write_batch(pa.record_batch([*map(pa.array, triplets), lists], schema=_IDS))
 
     def read(self) -> Iterator[FactTable]:
@@ -361,4 +338,4 @@ def _table(batch: pa.RecordBatch) -> FactTable:
     head, relation, tail_entity, tail_number = (column.to_numpy() for column in triplets)
     inner, entity, number = (column.to_numpy() for column in pairs)
     triplet = (head, relation, tail_entity, tail_number, tail_literal)
-    return FactTable(*triplet, lists.offsets.to_numpy(), inner, entity, number, literal)
+    return FactTable(*triplet, lists.offsets.to_numpy().astype(np.int64), inner, entity, number, literal)
