@@ -8,10 +8,11 @@ import json
 import pytest
 
 from hynt.errors import DataError
-from hynt.formats.declarations import Declarations, RelationDeclaration, read_declarations
+from hynt.formats.declarations import Declarations, read_declarations
 from hynt.formats.from_python import graph_from_facts
 from hynt.formats.importing import ImportOptions, read_graph
 from hynt.formats.registry import get_format
+from hynt.graph.encoding import RelationDeclaration
 from hynt.graph.vocabulary import Entity, Relation
 
 

@@ -10,6 +10,7 @@ from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.graph import columns, encoding
 from hynt.graph.assembly import Assembler, AssemblyPolicy
 from hynt.graph.columns import ChunkStore
+from hynt.graph.encoding import RelationDeclaration
 from hynt.graph.fact import Fact, Number, Qualifier, fact, number
 from tests.graph.fact_strategies import facts
 from tests.graph.small_graphs import assembled
@@ -133,7 +134,7 @@ def test_a_number_that_is_not_finite_is_refused(value):
 
 def test_declared_units_apply_to_bare_numbers():
     with Assembler() as assembler:
-        assembler.encoder.declare_relation("weight", "number", "g", "log", "body weight")
+        assembler.encoder.declare_relation(RelationDeclaration("weight", "number", "g", "log", "body weight"))
         assembler.add(fact("Keane", "weight", 80_000))
         graph = assembler.finish().to_graph()
     assert graph.relations[0]._asdict() == {
@@ -149,7 +150,7 @@ def test_declared_units_apply_to_bare_numbers():
 
 def test_a_declared_kind_is_held():
     with Assembler() as assembler:
-        assembler.encoder.declare_relation("weight", "number")
+        assembler.encoder.declare_relation(RelationDeclaration("weight", "number"))
         with pytest.raises(RecordProblem, match="declared to carry numbers"):
             assembler.add(fact("Keane", "weight", "heavy"))
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hynt.errors import Meant, UsageError
 from hynt.graph.assembly import Assembler
+from hynt.graph.encoding import RelationDeclaration
 from hynt.graph.fact import fact
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.lookup import _SCANS, LabelIndex, NameLookup, nearest_names
@@ -29,8 +30,8 @@ ENTITIES = [
 def graph() -> KnowledgeGraph:
     facts = [fact("Q148", "P36", "Q1490"), fact("Q17", "P36", "Q1490", [("P17", "Q29520")]), fact("Q183", "P1082", 83)]
     with Assembler(details={entity.name: entity for entity in ENTITIES}) as assembler:
-        assembler.encoder.declare_relation("P36", "entity", label="capital")
-        assembler.encoder.declare_relation("P1082", "number", label="population")
+        assembler.encoder.declare_relation(RelationDeclaration("P36", "entity", label="capital"))
+        assembler.encoder.declare_relation(RelationDeclaration("P1082", "number", label="population"))
         for one in facts:
             assembler.add(one, "train")
         return assembler.finish().to_graph()

@@ -8,6 +8,7 @@ import pytest
 
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.assembly import Assembler
+from hynt.graph.encoding import RelationDeclaration
 from hynt.graph.fact import DATE_UNIT, Number, fact
 from hynt.graph.sentences import Sentences, format_moment, format_number, format_quantity, format_stored
 from hynt.graph.units.dates import decimal_year, parse_iso_date
@@ -89,7 +90,7 @@ def test_a_fact_on_one_line():
     bare = fact("Q17", "P30", "Asia")
     with Assembler(details=details) as assembler:
         for name, label in (("P2250", "life expectancy"), ("P585", "point in time"), ("P21", "sex")):
-            assembler.encoder.declare_relation(name, label=label)
+            assembler.encoder.declare_relation(RelationDeclaration(name, label=label))
         assembler.add(one)
         assembler.add(bare)
         sentences = Sentences(assembler.finish().to_graph())

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from hynt.errors import DataError, UsageError
 from hynt.graph.assembly import Assembler
+from hynt.graph.encoding import RelationDeclaration
 from hynt.graph.fact import fact
 from hynt.graph.knowledge_graph import Manifest
 from hynt.graph.storage import load_graph, save_assembly, save_graph
@@ -45,7 +46,7 @@ def test_save_then_load_is_identity(made, tmp_path_factory):
 def test_names_types_and_source_come_back(tmp_path):
     details = {"Q1": Entity("Q1", "Universe", "thing")}
     with Assembler(details=details) as assembler:
-        assembler.encoder.declare_relation("P1", "number", "kg", "log", "mass")
+        assembler.encoder.declare_relation(RelationDeclaration("P1", "number", "kg", "log", "mass"))
         assembler.add(fact("Q1", "P1", 3))
         manifest = Manifest(name="tiny", source="typed by hand", format="test", licence="CC0-1.0")
         save_assembly(assembler.finish(), manifest, tmp_path / "graph")

@@ -25,6 +25,7 @@ from hynt.errors import RecordProblem
 from hynt.files import write_whole
 from hynt.formats.importing import report_bytes
 from hynt.graph.assembly import Assembler, Assembly
+from hynt.graph.encoding import RelationDeclaration
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import Manifest
 from hynt.graph.statistics import graph_statistics
@@ -194,7 +195,7 @@ class _Build:
         with Assembler(self.options.assembly, encoding) as assembler:
             for what, name, label, said in read_rows(tables["labels"], ["what", "name", "label", "description"]):
                 if what == "relation" and (label or said):
-                    assembler.encoder.declare_relation(name, label=label, description=said)
+                    assembler.encoder.declare_relation(RelationDeclaration(name, label=label, description=said))
             for added, fact in enumerate(read_facts(tables["facts"], tables["fact_qualifiers"])):
                 try:
                     assembler.add(fact)

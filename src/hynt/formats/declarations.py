@@ -24,6 +24,7 @@ from hynt.formats.format import ReadOptions, ReadReport, write_lines
 from hynt.formats.opening import read_object, text_lines
 from hynt.formats.source_files import bare_name
 from hynt.formats.values import as_description, check_name
+from hynt.graph.encoding import RelationDeclaration
 from hynt.graph.storage import is_graph, saved_names
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Entity, RelationKind, Scale
@@ -42,18 +43,6 @@ _KINDS: Mapping[str, RelationKind | None] = {
 }
 _SCALES: Mapping[str, Scale] = {"": "linear", "linear": "linear", "log": "log"}
 _IGNORED = frozenset({"count", "min", "max", "description"})  # what the data says better, and what entities do not keep
-
-
-class RelationDeclaration(NamedTuple):
-    """What is known of a relation beforehand; a kind of None leaves it to the facts."""
-
-    name: str
-    kind: RelationKind | None = None
-    unit: str = ""
-    scale: Scale = "linear"
-    label: str = ""
-    display: str = ""
-    description: str = ""
 
 
 class LabelFile(NamedTuple):
@@ -168,15 +157,8 @@ def _relation(row: dict[str, str], where: str) -> RelationDeclaration:
             with_display(row["unit"], row["display"])
         except DataError as problem:
             raise DataError.of(problem, where) from None
-    return RelationDeclaration(
-        row["id"],
-        _KINDS[row["kind"]],
-        row["unit"],
-        _SCALES[row["scale"]],
-        row["label"],
-        row["display"],
-        row["description"],
-    )
+    said: dict[str, Any] = {**row, "kind": _KINDS[row["kind"]], "scale": _SCALES[row["scale"]]}
+    return RelationDeclaration(said.pop("id"), **said)
 
 
 def _json(**columns: str) -> str:

@@ -111,6 +111,7 @@ def graph_from_table(
 
 def _assembled(given: Mapping[str, Iterator[Fact]], has_splits: bool, words: GraphWords) -> KnowledgeGraph:
     from hynt.graph.assembly import Assembler, AssemblyPolicy
+    from hynt.graph.encoding import RelationDeclaration
     from hynt.graph.knowledge_graph import Manifest
     from hynt.graph.splitting import SPLITS, SplitRule
     from hynt.graph.vocabulary import Entity
@@ -126,10 +127,9 @@ def _assembled(given: Mapping[str, Iterator[Fact]], has_splits: bool, words: Gra
     rule = SplitRule.of(split) if isinstance(split, str) else split
     with Assembler(AssemblyPolicy(split=rule), encoding, details) as assembler:
         for known in dict.fromkeys([*units, *labels, *descriptions]):
+            declared = RelationDeclaration(known, unit=units.get(known, ""), label=labels.get(known, ""))
             said = as_description(descriptions.get(known, ""))
-            assembler.encoder.declare_relation(
-                known, unit=units.get(known, ""), label=labels.get(known, ""), description=said
-            )
+            assembler.encoder.declare_relation(declared._replace(description=said))
         for part in SPLITS:
             for index, fact in enumerate(given.get(part, ())):
                 try:

@@ -35,7 +35,7 @@ from hynt.formats.registry import differences, get_format, places_of, published
 from hynt.formats.source_files import SourceFile, source_files, title_of, with_train_file
 from hynt.formats.values import written_numbers
 from hynt.graph.assembly import Assembler, Assembly, AssemblyPolicy
-from hynt.graph.encoding import MixedRelations
+from hynt.graph.encoding import MixedRelations, RelationDeclaration
 from hynt.graph.fact import Fact, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.splitting import ADDED
@@ -227,7 +227,7 @@ class _Import:
         report, add, corrections = self.report, self.assembler.add, self.options.corrections
         unit_of = self.options.unit_of
         for name, unit in unit_of.items():
-            self.assembler.encoder.declare_relation(name, unit=unit)
+            self.assembler.encoder.declare_relation(RelationDeclaration(name, unit=unit))
         for source in self.sources:
             for declared in source.declared.relations:
                 unit = unit_of.get(declared.name, declared.unit)
@@ -237,7 +237,7 @@ class _Import:
                         where="--unit-of",
                         advice="Leave the option out, or correct the file.",
                     )
-                self.assembler.encoder.declare_relation(*declared._replace(unit=unit))
+                self.assembler.encoder.declare_relation(declared._replace(unit=unit))
             if source.declared.fixes_order:
                 self.assembler.encoder.declare_entities(entity.name for entity in source.declared.entities)
         unused: dict[str, None] | None = None

@@ -23,7 +23,7 @@ from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.files import new_folder
 from hynt.graph.columns import ChunkStore
 from hynt.graph.content_hash import Hashes, distinct, mixed, name_hashes, repeats
-from hynt.graph.encoding import FactEncoder, describe
+from hynt.graph.encoding import FactEncoder, RelationDeclaration, describe
 from hynt.graph.fact import Fact
 from hynt.graph.fact_table import ENTITY_KIND, FactTable, components, concatenate, empty_table
 from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -80,7 +80,7 @@ def encoded(
         encoder = FactEncoder(store, convert_units=False, strict=True)
         encoder.declare_entities(vocabulary.entities)
         for relation in vocabulary.relations:
-            encoder.declare_relation(relation.name, relation.kind, relation.unit, relation.scale, relation.label)
+            encoder.declare_relation(RelationDeclaration(*relation[:5]))
         for number, fact in enumerate(facts, 1):
             try:
                 encoder.add(fact)

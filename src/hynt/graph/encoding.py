@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,18 @@ CHUNK_FACTS = 65_536
 MixedRelations = Literal["error", "split"]
 NUMBER_SUFFIX = " (number)"
 """What a relation's numbers are filed under when a relation that mixes both kinds is split."""
+
+
+class RelationDeclaration(NamedTuple):
+    """What is known of a relation beforehand; a kind of None leaves it to the facts."""
+
+    name: str
+    kind: RelationKind | None = None
+    unit: str = ""  # of its bare numbers
+    scale: Scale = "linear"
+    label: str = ""
+    display: str = ""  # the unit that people read
+    description: str = ""  # what its facts say
 
 
 class _Ids(dict[str, int]):
@@ -59,7 +71,7 @@ class FactEncoder:
         self.facts_with_split = 0
         self._relations: list[Relation] = []
         self._by_kind: dict[bool, dict[str, int]] = {False: {}, True: {}}  # kind (is number) → name → id
-        self._declared: dict[str, tuple[str, Scale, str, str, str]] = {}  # unit, scale, label, display, description
+        self._declared: dict[str, RelationDeclaration] = {}
         self._examples: dict[str, str] = {}  # the first use of each relation, for the error about mixed ones
         self._units: list[set[str]] = []  # by relation id, units met
         self._displays: list[str] = []  # by relation id, the unit that people read: declared, or the first one met
@@ -71,20 +83,10 @@ class FactEncoder:
         for name in names:
             self.entity_ids[name]
 
-    def declare_relation(
-        self,
-        name: str,
-        kind: RelationKind | None = None,
-        unit: str = "",
-        scale: Scale = "linear",
-        label: str = "",
-        display: str = "",
-        description: str = "",
-    ) -> None:
-        """What is known of a relation beforehand. With a kind, its id is fixed too; a bare number is in `unit`, people
-        read numbers in `display`, and `description` says what its facts mean.
-        """
-        self._declared[name] = (unit, scale, label, display or display_of(unit), description)
+    def declare_relation(self, declared: RelationDeclaration) -> None:
+        """Take over what is known of a relation beforehand. With a kind, its id is fixed too."""
+        name, kind, unit, *_ = declared
+        self._declared[name] = declared._replace(display=declared.display or display_of(unit))
         if kind is not None and name not in self._by_kind[kind == "number"]:
             self._examples[name] = f"declared to carry {'numbers' if kind == 'number' else 'entities'}"
             self._new_relation(name, name, kind == "number")
@@ -198,7 +200,7 @@ class FactEncoder:
         return self._new_relation(relation, relation, is_number)
 
     def _new_relation(self, met_as: str, name: str, is_number: bool) -> int:
-        unit, scale, label, display, description = self._declared.get(met_as, ("", "linear", "", "", ""))
+        _, _, unit, scale, label, display, description = self._declared.get(met_as, RelationDeclaration(met_as))
         identity = len(self._relations)
         if is_number:
             if unit and self._convert_units and unit != DATE_UNIT:
@@ -219,7 +221,7 @@ class FactEncoder:
             raise RecordProblem("bad-number", f"{literal!r} is not a finite number.", "Remove it or correct it.")
         if not unit:
             declared = self._declared.get(self._relations[relation].name)
-            unit = declared[0] if declared else ""
+            unit = declared.unit if declared else ""
         if unit and unit != DATE_UNIT and self._convert_units:
             written, (convert, unit) = unit, self._si(unit, self._relations[relation].name)
             self._displays[relation] = self._displays[relation] or require(written).symbol
