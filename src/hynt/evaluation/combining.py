@@ -11,9 +11,9 @@ left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -65,46 +65,67 @@ def fit_weights(
     tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> Weights:
     """The weights of these members, of which the first were `trained`, for the evaluator's split, which none of them
-    was trained on; `ranges` are those of the combination. `tick` hears how many kinds of questions are done, of how
-    many.
+    was trained on; `ranges` are those of the combination. `tick` hears how many scores are weighed, of how many.
     """
     plain = Combination(evaluator.facts.sizes, members, Weights(tuple(names), {}), answers, ranges=ranges)
     plain.to(evaluator.device)
     if Part.OBSERVED_FACTS in plain.reads:
         give_observed(plain, evaluator.observed_facts)
     groups: dict[Capability, GroupWeights] = {}
-    kinds = [(task, position) for task in evaluator.tasks for position in POSITIONS]
+    kinds = [one for one in _kinds(evaluator, members) if one.capability in answers]
+    sizes = [one.scores for one in kinds]
     with scoring_conditions(plain):
-        for done, (task, position) in enumerate(kinds):
-            tick(done, len(kinds))
-            capability = (Task[task.upper()], position)
-            able = [capability in member.answers for member in members]
-            if capability in answers and sum(able) > 0:
-                asked = _asked(plain, evaluator, task, position, able, seed)
-                if asked is not None:
-                    fitted = fit_numbers if task == "number" else fit_ranks
-                    groups[capability] = _among(able, fitted(asked, [True] * sum(able), sum(able[:trained])))
+        for done, one in enumerate(kinds):
+            tick(sum(sizes[:done]), sum(sizes))
+            fitted, count = fit_numbers if one.task == "number" else fit_ranks, sum(one.able)
+            weights = fitted(_asked(plain, evaluator, one, seed), [True] * count, sum(one.able[:trained]))
+            groups[one.capability] = _among(one.able, weights)
     first_alone = (1.0, *(0.0 for _ in names[1:]))
     kept = {one: group for one, group in groups.items() if group.relations or group.everywhere != first_alone}
     return Weights(tuple(names), kept)
 
 
-def _asked(
-    model: Combination, evaluator: Evaluator, task: TaskName, position: Position, able: Sequence[bool], seed: int
-) -> Asked | None:
-    """What the members that are `able`, and they alone, say to questions of one capability; None where the split has
-    none.
-    """
-    chosen = of_task(evaluator.questions, task)
-    group = POSITION_GROUPS.index(position)
-    chosen = chosen[position_group(evaluator.questions.position[chosen]) == group]
-    if not len(chosen):
-        return None
+class _Kind(NamedTuple):
+    """The questions of one capability, and who can answer them."""
+
+    task: TaskName
+    position: Position
+    able: list[bool]
+    chosen: Ids  # among the evaluator's questions
+    candidates: int
+
+    @property
+    def capability(self) -> Capability:
+        return Task[self.task.upper()], self.position
+
+    @property
+    def questions(self) -> int:
+        return min(len(self.chosen), _most_questions(self.candidates))
+
+    @property
+    def scores(self) -> int:
+        """That are kept; how long weighing takes goes by them."""
+        kept = 1 if self.task == "number" else _kept(self.candidates, sum(self.able))
+        return self.questions * kept * sum(self.able)
+
+
+def _kinds(evaluator: Evaluator, members: Sequence[Model]) -> Iterator[_Kind]:
+    """Those that the split asks and somebody answers."""
+    for task, position in product(evaluator.tasks, POSITIONS):
+        able = [(Task[task.upper()], position) in member.answers for member in members]
+        chosen = of_task(evaluator.questions, task)
+        chosen = chosen[position_group(evaluator.questions.position[chosen]) == POSITION_GROUPS.index(position)]
+        if len(chosen) and any(able):
+            count = 1 if task == "number" else _candidates(evaluator.graph, task)
+            yield _Kind(task, position, able, chosen, count)
+
+
+def _asked(model: Combination, evaluator: Evaluator, kind: _Kind, seed: int) -> Asked:
+    """What the members that are able, and they alone, say to questions of one capability."""
+    task, position, able, chosen, count = kind
     chance = np.random.default_rng(derived_seed(seed, "combination", task, position))
-    count = 1 if task == "number" else _candidates(evaluator.graph, task)
-    most = _most_questions(count)
-    if len(chosen) > most:
-        chosen = np.sort(chance.choice(chosen, most, replace=False))
+    if len(chosen) > kind.questions:
+        chosen = np.sort(chance.choice(chosen, kind.questions, replace=False))
     parts = evaluator.questions.take(chosen)
     qualifiers = evaluator.graph.split(evaluator.split).qualifier_counts()[parts.row]
     rows = max(1, min(ROWS_ON_CPU, SCORES_AT_ONCE // (count * len(able))))
@@ -147,6 +168,11 @@ def _candidates(graph: KnowledgeGraph, task: TaskName) -> int:
     return graph.vocabulary.entity_count if task == "link" else graph.vocabulary.relation_count
 
 
+def _kept(candidates: int, able: int) -> int:
+    """Of a question's candidates those whose scores are kept, the answer first."""
+    return min(candidates, HIGHEST * able + AT_RANDOM) + 1
+
+
 def _most_questions(candidates: int) -> int:
     return min(QUESTIONS, max(FEW_QUESTIONS, MOST_SCORES // candidates))
 
@@ -165,7 +191,7 @@ def weighing_bytes(answers: frozenset[Capability], graph: KnowledgeGraph, split:
     for task, position in product(tasks, POSITIONS):
         able, count = sum((Task[task.upper()], position) in one for one in members), _candidates(graph, task)
         questions = min(max(len(table), table.qualifier_total), _most_questions(count))
-        most = max(most, questions * (min(count, HIGHEST * able + AT_RANDOM) + 1) * able)
+        most = max(most, questions * _kept(count, able) * able)
     return _COPIES * 8 * most + _PER_FACT * len(graph.split("train")) + _AT_LEAST
 
 
@@ -206,8 +232,7 @@ def _rank_features(
         for row, candidate in slots.pieces():
             keep[row, candidate] = False
         keep.scatter_(1, target[at].unsqueeze(1), False)
-        width = min(count, HIGHEST * sum(able) + AT_RANDOM)
-        present, ids = keep.to(torch.uint8).topk(width, dim=1)
+        present, ids = keep.to(torch.uint8).topk(_kept(count, sum(able)) - 1, dim=1)
         ids = torch.cat([target[at].unsqueeze(1), ids], dim=1)
         present = torch.cat([torch.ones_like(present[:, :1]), present], dim=1).bool()
         return torch.stack([one.gather(1, ids) for one in scores], dim=2), present

@@ -241,7 +241,7 @@ class Watcher:
     def validated(self, record: ValidationRecord) -> None: ...
 
     def weighing(self, done: int, total: int) -> None:
-        """Statistics are weighed beside the model: so many kinds of questions are done."""
+        """Statistics are weighed beside the model: so many scores are done."""
 
     def note(self, text: str) -> None:
         """Something that a person should know, once."""
@@ -286,7 +286,7 @@ class TrainingProgress(Watcher):
         self.progress.say(f"epoch {record.epoch}: {words}")
 
     def weighing(self, done: int, total: int) -> None:
-        self.progress.update("weighing statistics", done, total, "kinds of questions")
+        self.progress.update("weighing statistics", done, total, "scores")
 
     def note(self, text: str) -> None:
         self.progress.note(text)
