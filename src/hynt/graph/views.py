@@ -21,6 +21,8 @@ from hynt.graph.vocabulary import begins, offsets_of, spaced
 _LONGEST = 200  # characters of a name that is written in the place of an id
 _MOST_TYPED, _COMMON = 10_000, 0.1
 """Entities whose types are counted, and the least share for which a type is named."""
+_SHOWN, _SUGGESTED, _TYPES = 10, 8, 2
+"""What stands beside a relation, what is suggested, and the types that are named."""
 BINS = 40
 """Of the distribution of a relation's numbers."""
 
@@ -224,7 +226,7 @@ class GraphViews:
         identity = self.names.relation(name)
         return {**self._relation(identity), "numbers": self._distribution(identity)}
 
-    def relation_in_use(self, name: str, shown: int = 10) -> dict[str, Any]:
+    def relation_in_use(self, name: str) -> dict[str, Any]:
         """A relation with what usually stands beside it: qualifiers, tails that several facts share, facts of
         different heads from all over the graph, and the relations whose facts it qualifies. Of a relation that only
         qualifies, its values stand for tails, and examples are facts that it qualifies.
@@ -237,37 +239,35 @@ class GraphViews:
         pairs = np.unique(np.stack([owner[own], table.qualifier_relation[own]]), axis=1)[1]
         usual = [
             {"relation": self._named(graph.relations[one].name), "share": count / len(rows)}
-            for one, count in _commonest(pairs, shown)
+            for one, count in _commonest(pairs, _SHOWN)
         ]
         is_number = graph.relations[identity].kind == "number"
         as_qualifier = np.flatnonzero(table.qualifier_relation == identity)
         values = table.tail_entity[rows] if len(rows) else table.qualifier_entity[as_qualifier]
         tails = [
             {**self._entity(one), "share": count / len(values)}
-            for one, count in ([] if is_number else _commonest(values, shown))
+            for one, count in ([] if is_number else _commonest(values, _SHOWN))
             if count > 1
         ]
         carriers = table.relation[np.unique(owner[as_qualifier])]
-        qualified = [self._relation(one) for one, _ in _commonest(carriers, shown)]
+        qualified = [self._relation(one) for one, _ in _commonest(carriers, _SHOWN)]
         types = {
             "head": self._types(table.head[rows]),
             "tail": [] if is_number else self._types(table.tail_entity[rows]),
         }
         first = rows[np.sort(np.unique(table.head[rows], return_index=True)[1])]
-        spread = spaced(first if len(rows) else np.unique(owner[as_qualifier]), shown)
+        spread = spaced(first if len(rows) else np.unique(owner[as_qualifier]), _SHOWN)
         examples = [self.fact(fact) for fact in table.take(spread).facts(graph.vocabulary)]
         beside = {"usual": usual, "tails": tails, "qualified": qualified, "types": types}
         return {**self.relation(name), **beside, "heads": len(first), "examples": examples}
 
-    def _types(self, ids: NDArray[np.integer[Any]], shown: int = 2) -> list[str]:
+    def _types(self, ids: NDArray[np.integer[Any]]) -> list[str]:
         """The commonest types of some entities, but for those that are rare."""
         some = np.unique(ids)[:_MOST_TYPED].tolist()
         counts = Counter(self.graph.entities[one].type for one in some)
-        return [name for name, count in counts.most_common(shown) if name and count >= _COMMON * len(some)]
+        return [name for name, count in counts.most_common(_TYPES) if name and count >= _COMMON * len(some)]
 
-    def suggested(
-        self, wanted: str, head: str, relation: str, shown: int = 8, *, numbers: bool = False
-    ) -> list[dict[str, Any]]:
+    def suggested(self, wanted: str, head: str, relation: str, *, numbers: bool = False) -> list[dict[str, Any]]:
         """What may be meant by a field that is still empty, commonest first; `numbers`: of relations only those that
         hold them.
 
@@ -279,23 +279,23 @@ class GraphViews:
         of_relation = np.isin(table.relation, own) if own else np.ones(len(table), dtype=np.bool_)
         if wanted == "relation":
             rows = np.isin(table.head, entity) if entity else np.ones(len(table), dtype=np.bool_)
-            return self._commonest_relations(table.relation[rows], shown, numbers=numbers)
+            return self._commonest_relations(table.relation[rows], numbers=numbers)
         if wanted == "qualifier":
             rows = of_relation[table.qualifier_owner()]
-            return self._commonest_relations(table.qualifier_relation[rows], shown, numbers=numbers)
+            return self._commonest_relations(table.qualifier_relation[rows], numbers=numbers)
         if wanted == "head":
-            return [self._entity(one) for one, _ in _commonest(table.head[of_relation], shown)]
+            return [self._entity(one) for one, _ in _commonest(table.head[of_relation], _SUGGESTED)]
         if not own or graph.relations[own[0]].kind == "number":
             return []
         values = table.tail_entity[of_relation]
         if wanted == "value":
             values = table.qualifier_entity[np.isin(table.qualifier_relation, own)]
-        return [self._entity(one) for one, _ in _commonest(values, shown)]
+        return [self._entity(one) for one, _ in _commonest(values, _SUGGESTED)]
 
-    def _commonest_relations(self, ids: NDArray[np.integer[Any]], shown: int, *, numbers: bool) -> list[dict[str, Any]]:
+    def _commonest_relations(self, ids: NDArray[np.integer[Any]], *, numbers: bool) -> list[dict[str, Any]]:
         if numbers:
             ids = ids[self.graph.vocabulary.relation_is_number[ids]]
-        return [self._relation(one) for one, _ in _commonest(ids, shown)]
+        return [self._relation(one) for one, _ in _commonest(ids, _SUGGESTED)]
 
     def _relation(self, identity: int) -> dict[str, Any]:
         one = self.graph.relations[identity]

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -47,14 +47,9 @@ class ObservedFacts:
 
     @classmethod
     def of(
-        cls,
-        table: FactTable,
-        vocabulary: Vocabulary,
-        scaling: NumberScaling,
-        device: torch.device,
-        literals: Any = None,
+        cls, table: FactTable, vocabulary: Vocabulary, scaling: NumberScaling, device: torch.device
     ) -> ObservedFacts:
-        return cls(table, FactTensors.from_table(table, vocabulary, scaling, device, literals), vocabulary, scaling)
+        return cls(table, FactTensors.from_table(table, vocabulary, scaling, device), vocabulary, scaling)
 
     @cached_property
     def fold(self) -> Ids:

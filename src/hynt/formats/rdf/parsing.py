@@ -73,8 +73,8 @@ def statements(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     yield from reader(pyoxigraph, kind, options, report).read(path, options)
 
 
-class _Reader:
-    """Turns pyoxigraph's terms into ours."""
+class _LineReader:
+    """Reads lines, and turns pyoxigraph's terms into ours."""
 
     def __init__(self, pyoxigraph: Any, kind: str, options: ReadOptions, report: ReadReport) -> None:
         self.pyoxigraph, self.kind, self.report = pyoxigraph, kind, report
@@ -110,8 +110,6 @@ class _Reader:
             return TripleTerm(self._node(term.subject), term.predicate.value, self._term(term.object))
         return term  # type: ignore[no-any-return]
 
-
-class _LineReader(_Reader):
     def read(self, path: Path, options: ReadOptions) -> Iterator[RdfTriple]:
         block: list[tuple[int, str]] = []
         size = 0
