@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
 from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
-from hynt.formats.values import DATES, NUMBERS, XSD, Remembered, looks_like_number, parse_number
+from hynt.formats.values import DATES, NUMBERS, Remembered, looks_like_number, parse_number, schema_type
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.units.dates import ImpossibleDate, UnreadableDate, format_date, parse_iso_date, parse_wikidata_time
 from hynt.names import shortened
@@ -209,7 +209,7 @@ def _quoted(token: str) -> Number:
             'Numbers are written as "3.73"^^<km2>, "62" or 62, dates as "1949-12-25"^^xsd:date; text is not read.',
         )
     lexical, iri, prefixed = found.groups()
-    name = _schema_name(iri, prefixed)
+    name = schema_type(iri, prefixed)
     if name in DATES:
         return _date(lexical, token, wikidata=False)
     if name in NUMBERS or (iri is None and prefixed is None):
@@ -222,15 +222,6 @@ def _quoted(token: str) -> Number:
             "Use a numeric or date type of XML Schema, or a unit such as <km2>.",
         )
     return Number(parse_number(lexical), token, iri)
-
-
-def _schema_name(iri: str | None, prefixed: str | None) -> str | None:
-    """The name of an XML Schema type, None for any other datatype."""
-    if iri is not None and iri.startswith(XSD):
-        return iri.removeprefix(XSD)
-    if prefixed is not None and prefixed.startswith("xsd:"):
-        return prefixed.removeprefix("xsd:")
-    return None
 
 
 def _date(text: str, token: str, *, wikidata: bool) -> Number:

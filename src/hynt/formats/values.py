@@ -197,6 +197,15 @@ NUMBERS = INTEGERS | {"decimal", "double", "float"}
 DATES = frozenset({"date", "dateTime", "gYear", "gYearMonth"})
 
 
+def schema_type(iri: str | None, prefixed: str | None) -> str | None:
+    """The name of an XML Schema type, by its address or `xsd:` before it; None for any other datatype."""
+    if iri is not None and iri.startswith(XSD):
+        return iri.removeprefix(XSD)
+    if prefixed is not None and prefixed.startswith("xsd:"):
+        return prefixed.removeprefix("xsd:")
+    return None
+
+
 # How our own formats, `tsv` and `jsonl`, spell numbers and dates so that nothing of a `Number` is lost.
 #
 # A number has a value, a unit and the literal it came with. Most often the literal is the number itself; where it is

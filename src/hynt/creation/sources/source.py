@@ -20,7 +20,7 @@ from hynt.creation.options import Selection
 from hynt.creation.reading import Scan
 from hynt.errors import RecordProblem, UsageError, not_installed
 from hynt.formats.format import UnitRule
-from hynt.formats.values import DATES, NUMBERS, XSD, check_name, parse_number
+from hynt.formats.values import DATES, NUMBERS, check_name, parse_number, schema_type
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.units.dates import UnreadableDate, parse_iso_date
 from hynt.names import advice_on
@@ -234,10 +234,9 @@ def read_literal(token: str) -> TypedLiteral:
     if found is None:
         raise RecordProblem("bad-literal", f"{token[:40]!r} is not a literal.", "Get the dump again.")
     text, language, address, prefixed = found.groups()
-    if address is not None and address.startswith(XSD):
-        return TypedLiteral(text, "", address.removeprefix(XSD), True)
-    if prefixed is not None and prefixed.startswith("xsd:"):
-        return TypedLiteral(text, "", prefixed.removeprefix("xsd:"), True)
+    known = schema_type(address, prefixed)
+    if known is not None:
+        return TypedLiteral(text, "", known, True)
     return TypedLiteral(text, language or "", address or prefixed or "")
 
 
