@@ -215,11 +215,15 @@ def test_only_published_settings_show_the_number_beside_a_hidden_relation(preset
     assert resumed_settings(request, before, graph, on_gpu=False).model.number_of_hidden_relation == wanted
 
 
-def test_a_preset_says_its_model_and_is_for_no_other():
+def test_a_preset_says_its_model_and_is_for_no_other(tmp_path):
     graph = small_graph()
     found = resolve_settings(SettingsRequest(preset="stare-small"), graph, on_gpu=False)
     assert found.model_name == "stare"
     assert found == resolve_settings(SettingsRequest("stare", "stare-small"), graph, on_gpu=False)
+    file = tmp_path / "best.toml"
+    file.write_text('model_name = "stare"\nbatch_size = 7\n', encoding="utf-8")
+    found = resolve_settings(SettingsRequest(preset=str(file)), graph, on_gpu=False)
+    assert (found.model_name, found.batch_size) == ("stare", 7)
     with pytest.raises(UsageError, match="the preset is for the model 'stare', not for 'hynt'") as refusal:
         resolve_settings(SettingsRequest("hynt", "stare-small"), graph, on_gpu=False)
     assert refusal.value.advice == "Say --model stare."

@@ -174,7 +174,10 @@ class SettingsRequest:
         """The model of a new run: where none was named the preset's, else `hynt`; with minutes, `resolve_settings` may
         name another.
         """
-        return self.model or _OF_MODEL.get(self.preset or "", "hynt")
+        if self.model or self.preset is None:
+            return self.model or "hynt"
+        of_file = read_toml(Path(self.preset)).get("model_name") if self.preset.endswith(".toml") else None
+        return of_file if isinstance(of_file, str) else _OF_MODEL.get(self.preset, "hynt")
 
     def says(self, setting: str) -> bool:
         """Whether this one was said outright."""
