@@ -64,7 +64,7 @@ def test_candidates_and_recorded_errors(run, hynt, tmp_path):
     options = ("--candidates", "type", "--candidates", "unknown", "--on-error", "record")
     done = hynt("complete", *arguments, *options)
     assert done.code == 0
-    assert "1 have no answer; the column `error` says why" in done.out
+    assert "1 question has no answer; the column `error` says why" in done.out
     rows = parquet.read_table(tmp_path / "a.parquet").to_pylist()
     assert {row["id"] for row in rows if row["question"] == 1} == {"t0", "t1", "t3"}
     assert [row["error"] for row in rows if row["question"] == 2] == ["head: the graph has no entity called 'Nobody'."]

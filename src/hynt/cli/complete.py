@@ -13,6 +13,7 @@ from hynt.cli.options import AskedRunOptions, LevelOption, RunArgument, done_in_
 from hynt.cli.output import Output, note_to_person, print_table
 from hynt.errors import UsageError
 from hynt.files import check_parquet
+from hynt.names import plural
 from hynt.progress import visible
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def complete(
 
 
 def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) -> None:
-    told = f"{result['questions']:,} questions, {result['rows']:,} rows in {visible(result['out'])}"
+    told = f"{plural(result['questions'], 'question')}, {plural(result['rows'], 'row')} in {visible(result['out'])}"
     if was_finished:
         console.print(f"{told}: it was done already", soft_wrap=True)
         return
@@ -133,7 +134,8 @@ def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) 
         told += f" ({result['resumed_from']:,} were answered before)"
     console.print(f"{told}; {result['seconds']:.1f} s, {result['questions_per_second']:,.0f} a second", soft_wrap=True)
     if result["without_answer"]:
-        console.print(f"{result['without_answer']:,} have no answer; the column `error` says why", soft_wrap=True)
+        have = f"{plural(result['without_answer'], 'question')} {'has' if result['without_answer'] == 1 else 'have'}"
+        console.print(f"{have} no answer; the column `error` says why", soft_wrap=True)
 
 
 def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalReport, graph: KnowledgeGraph) -> None:
@@ -149,9 +151,9 @@ def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalRep
     if rows:
         print_table(console, ("rank", "proposed fact", "probability", "interval", "peers that have it"), rows)
     console.print(
-        f"{result['proposals']:,} proposals in {visible(result['out'])} "
+        f"{plural(result['proposals'], 'proposal')} in {visible(result['out'])} "
         f"({result['of_entities']:,} of entities, {result['of_numbers']:,} of numbers), "
-        f"from {result['questions']:,} questions about {result['relations_lacked']:,} relations",
+        f"from {plural(result['questions'], 'question')} about {plural(result['relations_lacked'], 'relation')}",
         soft_wrap=True,
     )
     if not result["questions"] and not result["not_answerable"]:
@@ -170,8 +172,10 @@ def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalRep
         )
     elif result["questions"]:
         console.print(
-            f"for each fact of the validation split the graph seems to lack {result['oversight_rate']:.2g} by "
-            "oversight; its other gaps are taken to be right; --threshold 0 lists every guess",
+            "for every 100 facts of its validation split the graph seems to lack "
+            f"{100 * result['oversight_rate']:,.2f} by oversight; its other gaps are taken to be "
+            "right, as a country without railways has no length of them; "
+            "--threshold 0 lists every guess",
             soft_wrap=True,
         )
     if result["checked"]:
