@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from hynt.batches import fact_slots
+from hynt.batches.fact_slots import Links, pieces_of
 from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.config import to_mapping
@@ -46,16 +48,16 @@ SMALL = HyntInductiveSettings(
 def plain_forms() -> Iterator[None]:
     """Inside, no kernel of the model's is used."""
     modules = (entity_softmax, linear_maps, message_passing, segment_sums)
-    before = [module.kernels_serve for module in modules], segment_sums.HAS_TRITON
+    before = [module.kernels_serve for module in modules], segment_sums.HAS_TRITON, fact_slots.HAS_KERNEL
     for module in modules:
         module.kernels_serve = lambda x, width: False  # type: ignore[attr-defined]
-    segment_sums.HAS_TRITON = False
+    segment_sums.HAS_TRITON = fact_slots.HAS_KERNEL = False
     try:
         yield
     finally:
         for module, function in zip(modules, before[0], strict=True):
             module.kernels_serve = function  # type: ignore[attr-defined]
-        segment_sums.HAS_TRITON = before[1]
+        segment_sums.HAS_TRITON, fact_slots.HAS_KERNEL = before[1:]
 
 
 def model_of(facts: FactTensors, settings: HyntInductiveSettings = SMALL) -> HyntInductive:
@@ -108,6 +110,19 @@ def kernels_equal_the_plain_forms() -> None:
     assert middle[0] < 1.3 * middle[1] + 1e-3, middle
     again = learned(model, stream, torch.bfloat16)
     assert all(torch.equal(again[name], value) for name, value in half.items()), "not the same bits when run again"
+
+
+def lists_are_cut_alike() -> None:
+    """Some rows are long, many are empty, and some items belong to no row."""
+    torch.manual_seed(0)
+    for rows, items in ((1, 0), (3, 500), (26130, 278112), (141465, 286291)):
+        row = (torch.rand(items, device=GPU) ** 3 * (rows + 1)).long()
+        links = Links.of(row, rows)
+        with plain_forms():
+            plain = pieces_of(links.offsets, rows, items)
+        for one, other in zip(links.cut()[:-1], plain[:-1], strict=True):
+            assert isinstance(one, torch.Tensor)
+            assert torch.equal(one, other), (rows, items)
 
 
 def gradients_of_maps_are_products() -> None:
@@ -276,6 +291,7 @@ def trains_without_triton() -> None:
 
 CHECKS = (
     kernels_equal_the_plain_forms,
+    lists_are_cut_alike,
     gradients_of_maps_are_products,
     captured_steps_equal_eager_ones_to_the_last_bit,
     steps_never_wait,
