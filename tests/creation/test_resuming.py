@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from hynt.creation import reading as blocks
 from hynt.creation.building import create_graph
 from hynt.creation.options import CreationOptions, EngineOptions
 from hynt.errors import DataError, UsageError
+from hynt.formats import lines as blocks
 from hynt.progress import SILENT
 from tests.creation.sources.wikidata_lines import dump, entity, item_value, quantity_value, snak, statement, time_value
 from tests.heard_progress import HeardProgress

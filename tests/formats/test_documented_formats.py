@@ -30,7 +30,7 @@ def test_examples_are_read(tmp_path, format_name, text):
 def test_every_reason_is_explained():
     folder = ROOT / "src" / "hynt" / "formats"
     reasons = set()
-    shared = ("opening", "values")
+    shared = ("lines", "values")
     for module in (*shared, "hynt", "plain", "tsv", "jsonl", "nary_json"):
         source = (folder / f"{module}.py").read_text(encoding="utf-8")
         reasons.update(re.findall(r'(?:RecordProblem|\.note)\(\s*"([a-z0-9-]+)"', source))

@@ -14,7 +14,8 @@ import zstandard
 
 from hynt.errors import DataError
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.opening import open_bytes, text_lines
+from hynt.formats.lines import text_lines
+from hynt.formats.opening import open_bytes
 
 TEXT = b"".join(b"line %d\n" % number for number in range(300_000))
 

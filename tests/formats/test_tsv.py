@@ -41,7 +41,7 @@ def test_a_mark_says_what_a_cell_is(cell, value):
     [
         ("a\tr", "missing-columns", "2 columns where a fact has at least 3: head, relation, tail."),
         ("a\tr\tb\tq", "qualifier-without-value", "the last qualifier, 'q', has no value."),
-        ("a\tr\tb\tq\t", "empty-name", "the qualifier 1's value is empty."),
+        ("a\tr\tb\tq\t", "empty-name", "the value of qualifier 1 is empty."),
         ("=80\tr\tb", "number-as-head", "the head is a number: =80"),
         ("@1922\tr\tb", "number-as-head", "the head is a number: @1922"),
         ("a\t=80\tb", "number-as-relation", "a relation is written as a number or a date: =80"),

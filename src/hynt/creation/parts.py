@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from hynt.creation.options import Selection
-from hynt.creation.reading import LONGEST_LINE, DumpStream, LineBlock, whole_lines
+from hynt.creation.reading import LONGEST_LINE, DumpStream
 from hynt.creation.sources.source import (
     NAMES,
     REDIRECTS,
@@ -44,6 +44,7 @@ from hynt.creation.sources.source import (
 from hynt.creation.tasks import BuildFolder, FileRange, PartSummary, size_of
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import UnitRule
+from hynt.formats.lines import LineBlock, whole_lines
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.units.conversion import Conversion, lookup
 from hynt.interruption import end_with_parent

@@ -1,8 +1,4 @@
-"""A dump as blocks of whole lines, each with its place: bounded memory, however long a line is.
-
-Blocks depend on the bytes alone, never on how fast or in which pieces they came, so that a build that is run again cuts
-the same parts.
-"""
+"""Fast bytes from dumps, and a quick look through a whole one."""
 
 from __future__ import annotations
 
@@ -10,71 +6,15 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, cast
 
 from hynt.errors import DataError, not_installed
 from hynt.formats.format import ReadOptions, ReadReport
+from hynt.formats.lines import whole_lines
 from hynt.formats.opening import ByteStream, compression_of, open_bytes, special, unreadable
 
-BLOCK_BYTES = 4 << 20
 LONGEST_LINE = 256 << 20
 """The longest lines of Wikidata are near 30 MB."""
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-class LineBlock(NamedTuple):
-    """Whole lines, without the last line's end."""
-
-    offset: int  # of the first byte, in the decompressed file
-    data: bytes
-    too_long: bool = False  # a line too long to hold started at the offset; its bytes are gone
-    cut_off: bool = False  # the last line of the file, which has no end
-
-
-def whole_lines(
-    read: Callable[[int], bytes], start: int = 0, end: int | None = None, longest: int = LONGEST_LINE
-) -> Iterator[LineBlock]:
-    """The lines that start in [start, end).
-
-    `read` stands at `start`, or one byte before it where start > 0: that byte tells whether a line starts at `start`,
-    so that two ranges that meet share no line and lose none.
-    """
-    offset = max(start - 1, 0)  # of what is pending
-    pending = bytearray()  # of a line whose end has not come yet
-    dropping = start > 0  # whether the line being read is thrown away up to its end
-    while data := read(BLOCK_BYTES):
-        if offset == 0 and not pending and data.startswith(_BYTE_ORDER_MARK):
-            data, offset = data[len(_BYTE_ORDER_MARK) :], len(_BYTE_ORDER_MARK)
-        if dropping:
-            cut = data.find(b"\n") + 1
-            offset += cut or len(data)
-            if not cut:
-                continue
-            data, dropping = data[cut:], False
-        last = data.rfind(b"\n")
-        if last < 0:
-            pending += data
-            if len(pending) > longest:
-                if end is None or offset < end:
-                    yield LineBlock(offset, b"", too_long=True)
-                offset += len(pending)
-                pending, dropping = bytearray(), True
-            continue
-        pending += data[:last]
-        block, pending = bytes(pending), bytearray(data[last + 1 :])
-        if end is not None:
-            if offset >= end:
-                return
-            # A line starts behind each line end: the first one that starts at `end` or later belongs to the next range.
-            cut = block.find(b"\n", max(end - offset - 1, 0))
-            if cut >= 0:
-                yield LineBlock(offset, block[:cut])
-                return
-        yield LineBlock(offset, block)
-        offset += len(block) + 1
-    if pending and (end is None or offset < end):
-        yield LineBlock(offset, bytes(pending), cut_off=True)
 
 
 # Fast bytes from dumps: gzip by ISA-L, bzip2 on several threads, the rest as every reader opens it.
@@ -216,7 +156,7 @@ class Scan:
         for path in self.files:
             stream = DumpStream(path)
             try:
-                for block in whole_lines(stream.read):
+                for block in whole_lines(stream.read, longest=LONGEST_LINE):
                     for needle in needles:
                         yield from _found(block.data, needle)
                     self.tell(before + stream.bytes_read)

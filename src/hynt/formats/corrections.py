@@ -17,7 +17,7 @@ from typing import Any
 from hynt.errors import DataError, HyntError, RecordProblem, UsageError
 from hynt.formats.format import ReadOptions, ReadReport
 from hynt.formats.jsonl import fact_of
-from hynt.formats.opening import read_object, text_lines
+from hynt.formats.lines import read_object, text_lines
 from hynt.formats.values import check_names
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.units.conversion import to_si

@@ -24,7 +24,7 @@ from hynt.formats.csv_columns import (
     read_header,
 )
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.opening import text_lines
+from hynt.formats.lines import text_lines
 from hynt.formats.source_files import bare_name
 from hynt.formats.values import check_name, read_written_date, read_written_quantity
 from hynt.graph.fact import DATE_UNIT, Fact, Qualifier, Value
@@ -60,6 +60,10 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     for record in records:
         if record.fields == [""]:
             continue  # a blank line
+        if record.fields == first.fields:  # files that were joined
+            report.line = record.line
+            report.leave_out("repeated-header", "the row repeats the header.")
+            continue
         end = report.line
         yield from rows.facts(record)
         report.line = end  # a record may span lines; the problem names its first, reading goes on after its last

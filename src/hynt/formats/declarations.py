@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_lines
-from hynt.formats.opening import read_object, text_lines
+from hynt.formats.lines import read_object, text_lines
 from hynt.formats.source_files import bare_name
 from hynt.formats.values import as_description, check_name
 from hynt.graph.encoding import RelationDeclaration

@@ -19,7 +19,8 @@ from typing import Any
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.csv_edges import LABEL_COLUMNS, NODE_LABEL, read_value
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.opening import decoded_json, kind_of, open_bytes, read_object, shown, text_lines
+from hynt.formats.lines import decoded_json, kind_of, read_object, shown, text_lines
+from hynt.formats.opening import open_bytes
 from hynt.formats.values import check_name
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
-from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
+from hynt.formats.lines import facts_from_lines, number_as_head, wrong_shape
 from hynt.formats.values import DATES, NUMBERS, Remembered, looks_like_number, parse_number, schema_type
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.units.dates import ImpossibleDate, UnreadableDate, format_date, parse_iso_date, parse_wikidata_time

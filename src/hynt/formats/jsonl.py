@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hynt.errors import RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
-from hynt.formats.opening import facts_from_lines, kind_of, number_as_head, read_object, shown
+from hynt.formats.lines import facts_from_lines, kind_of, number_as_head, read_object, shown
 from hynt.formats.values import check_names, empty_name, read_date, spell
 from hynt.graph.fact import Fact, Number, Qualifier, Value, as_pairs
 from hynt.names import advice_on

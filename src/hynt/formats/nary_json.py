@@ -23,7 +23,7 @@ from pathlib import Path
 
 from hynt.errors import RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.opening import facts_from_lines, kind_of, number_as_head, read_object, shown
+from hynt.formats.lines import facts_from_lines, kind_of, number_as_head, read_object, shown
 from hynt.formats.values import check_name, parse_number
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.units.dates import ImpossibleDate, UnreadableDate, parse_wikidata_time

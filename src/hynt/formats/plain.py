@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.declarations import find_sidecar, read_id_map
 from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
-from hynt.formats.opening import facts_from_lines, wrong_shape
+from hynt.formats.lines import facts_from_lines, wrong_shape
 from hynt.formats.values import looks_like_number, parse_number, read_date
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.names import shortened

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from hynt.errors import RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
-from hynt.formats.opening import facts_from_lines, number_as_head, wrong_shape
+from hynt.formats.lines import facts_from_lines, number_as_head, wrong_shape
 from hynt.formats.values import Remembered, parse_number, read_date, spell
 from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.names import shortened

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.opening import text_lines
+from hynt.formats.lines import text_lines
 from hynt.formats.rdf.documents import blocks, load_pyoxigraph, what_is_wrong
 from hynt.formats.rdf.terms import GRAPH, REIFIES, TEXT_FOR_PEOPLE
 from hynt.formats.source_files import bare_name

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hynt.creation import reading as blocks
-from hynt.creation.reading import whole_lines
+from hynt.formats import lines as blocks
+from hynt.formats.lines import whole_lines
 
 TEXTS = st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"x")), max_size=12).map(b"\n".join)
 
