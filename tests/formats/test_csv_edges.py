@@ -68,6 +68,13 @@ def test_a_column_called_unit_holds_units_of_numbers(tmp_path):
     assert edges("head,unit,tail\nA,km,B\n", tmp_path, relation="unit") == [Fact("A", "km", "B")]
 
 
+def test_a_header_that_comes_again_is_no_fact(tmp_path):
+    """Files joined by a shell have one for each part."""
+    found, report = read("head,relation,tail\nA,r,B\nhead,relation,tail\nB,r,C\n", tmp_path)
+    assert found == [Fact("A", "r", "B"), Fact("B", "r", "C")]
+    assert (dict(report.noted), report.notes[0].where.endswith(":3")) == ({"repeated-header": 1}, True)
+
+
 def test_a_unit_says_that_its_tail_is_a_number(tmp_path):
     text = "head,relation,tail,unit\nA,mass,80,kg\nA,price,$60,USD\nA,born,1922-01,date\n"
     assert edges(text, tmp_path) == [

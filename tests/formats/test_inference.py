@@ -203,3 +203,20 @@ def test_a_list_in_json_is_refused_with_what_makes_lines_of_it(tmp_path):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(UsageError, match="this is Wikidata's JSON, of which a graph is created"):
             infer_format(path)
+
+
+@pytest.mark.parametrize(
+    ("start", "kind", "advice"),
+    [
+        (b"PK\x03\x04\x14", "a zip archive, as workbooks of Excel are", "save each sheet as CSV"),
+        (b"SQLite format 3\0", "a database of SQLite", "as CSV"),
+        ("head,relation,tail\n".encode("utf-16"), "text in UTF-16", "Save it as UTF-8"),
+    ],
+)
+def test_what_people_have_and_no_format_reads_is_called_by_its_name(tmp_path, start, kind, advice):
+    path = tmp_path / "facts.csv"
+    path.write_bytes(start)
+    for options in (None, ReadOptions(wide=True, head="head")):
+        with pytest.raises(UsageError, match=f"is {kind}, which hynt does not read") as problem:
+            infer_format(path, options)
+        assert advice in problem.value.advice

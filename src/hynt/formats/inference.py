@@ -36,6 +36,8 @@ def infer_format(source: Path, options: ReadOptions | None = None) -> Format:
     """The one format that a source fits, or that knows what the user said of it; a `UsageError` where there are
     several, or none."""
     stat_of(source)  # refuses what is not there
+    if source.is_file():
+        _refuse_other_kinds(source)
     options = options or ReadOptions()
     said = {option for option in changed_options(options) if option not in EVERYWHERE}
     knowing = [known for known in FORMATS.values() if said <= known.options]
@@ -76,6 +78,24 @@ def infer_format(source: Path, options: ReadOptions | None = None) -> Format:
         where="--format",
         advice=f"Say {' or '.join(f'--format {name}' for name in found)}.",
     )
+
+
+_OTHER_KINDS = {
+    b"PK\x03\x04": ("a zip archive, as workbooks of Excel are", "Unpack it, or save each sheet as CSV (UTF-8)."),
+    b"\xd0\xcf\x11\xe0": ("a workbook of an old Excel", "Save each sheet as CSV (UTF-8)."),
+    b"SQLite f": ("a database of SQLite", "Write each of its tables as CSV."),
+    b"\xff\xfe": ("text in UTF-16", "Save it as UTF-8."),
+    b"\xfe\xff": ("text in UTF-16", "Save it as UTF-8."),
+}
+"""What people have and no format reads, by its first bytes."""
+
+
+def _refuse_other_kinds(source: Path) -> None:
+    with source.open("rb") as file:
+        start = file.read(max(map(len, _OTHER_KINDS)))
+    for first, (kind, advice) in _OTHER_KINDS.items():
+        if start.startswith(first):
+            raise UsageError(f"{source} is {kind}, which hynt does not read.", advice=advice)
 
 
 def _example(source: Path) -> Path:
