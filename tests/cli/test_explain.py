@@ -8,7 +8,7 @@ import shutil
 import pytest
 import torch
 
-from hynt.cli.asking import _signed
+from hynt.explanation.explanations import signed
 from hynt.graph.storage import save_graph
 from hynt.training.run import start, train
 from tests.cli.conftest import leftovers
@@ -42,7 +42,7 @@ def test_a_table_for_people(run, hynt):
 
 
 def test_a_change_that_rounds_to_nothing_has_no_sign():
-    assert [_signed(value, 2) for value in (-0.001, 0.004, -0.51, 0.5, None)] == ["0.00", "0.00", "−0.51", "+0.50", ""]
+    assert [signed(value, 2) for value in (-0.001, 0.004, -0.51, 0.5, None)] == ["0.00", "0.00", "−0.51", "+0.50", ""]
 
 
 def test_json_and_picture(run, hynt, tmp_path):

@@ -4,12 +4,20 @@ similar` and `embeddings` about the vectors of entities.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from hynt.cli.options import AskedRunOptions, GraphOptions, LevelOption, QuestionOptions, RunArgument, option
+from hynt.cli.options import (
+    AskedRunOptions,
+    GraphOptions,
+    LevelOption,
+    QuestionOptions,
+    RunArgument,
+    argument,
+    option,
+    said,
+)
 from hynt.cli.output import Output, SavedOutput, print_table
 from hynt.names import plural
 from hynt.progress import visible
@@ -113,6 +121,7 @@ def explain(
 
 def _print_explanation(console: Console, found: Explanation, out: Path | None) -> None:
     from hynt.asking.answers import format_probability
+    from hynt.explanation.explanations import signed
 
     first = found.answers[0].to_dict()
     console.print(visible(found.answers.question), style="bold", soft_wrap=True)
@@ -131,16 +140,9 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
     looked, rows = found.attention is not None, []
     for one in found.influences:
         shares = (one.context_attention, one.prediction_attention) if looked else ()
-        cells = (*found.cells(one), _signed(one.change_in_widths, 2))
-        if found.about is not None:
-            cells = (
-                format_probability(one.probability or 0.0),
-                _signed(one.probability_change, 4),
-                str(one.rank),
-                one.answer or "",
-            )
+        last = signed(one.change_in_widths, 2) if found.about is None else one.answer or ""
         told = ("" if share is None else f"{share:.0%}" for share in shares)
-        rows.append((one.part, one.says, one.change, *cells, *told))
+        rows.append((one.part, one.says, one.change, *found.cells(one), last, *told))
     if rows:
         print_table(console, columns + ["context attention", "prediction attention"] * looked, rows)
     if found.attention is not None:
@@ -151,26 +153,26 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
         console.print(f"written: {out}", soft_wrap=True)
 
 
-def _signed(value: float | None, digits: int) -> str:
-    """A change, with the minus sign that numbers have everywhere; one that rounds to nothing has no sign."""
-    if value is None:
-        return ""
-    return f"{value:+.{digits}f}".replace("-", "−") if round(value, digits) else f"{0:.{digits}f}"
+@dataclass(frozen=True)
+class TrendOptions:
+    """Whose numbers are followed, along which axis."""
+
+    heads: list[str] = option(..., "An entity's id or name. Repeatable; each gets a panel of its own.", "--head")
+    relation: str = option(..., "The relation whose numbers are followed.")
+    over: str | None = option(None, "The qualifier that is the axis; by default the date most facts carry.")
+    qualifiers: list[str] | None = option(
+        None, "Which series, where there are several. Repeatable.", "--qualifier", metavar="R=V"
+    )
+    start: str | None = option(None, "Where the axis starts; by default at the first value.", "--from")
+    end: str | None = option(None, "Where the axis ends; by default at the last value.", "--to")
+    points: int = option(100, "How many points a curve has.")
+    level: LevelOption = 0.9
 
 
 def trends(
     run: RunArgument,
-    heads: list[str] = option(..., "An entity's id or name. Repeatable; each gets a panel of its own.", "--head"),
-    relation: str = option(..., "The relation whose numbers are followed."),
+    options: TrendOptions,
     out: list[Path] = option(..., "A .png or .svg picture, or a .csv table. Repeatable.", metavar="FILE"),
-    over: str | None = option(None, "The qualifier that is the axis; by default the date most facts carry."),
-    qualifiers: list[str] | None = option(
-        None, "Which series, where there are several. Repeatable.", "--qualifier", metavar="R=V"
-    ),
-    start: str | None = option(None, "Where the axis starts; by default at the first value.", "--from"),
-    end: str | None = option(None, "Where the axis ends; by default at the last value.", "--to"),
-    points: int = option(100, "How many points a curve has."),
-    level: LevelOption = 0.9,
     *,
     asked: AskedRunOptions,
     output: Output,
@@ -181,10 +183,8 @@ def trends(
 
     check_drawing(out, with_table=True)
     opened = asked.opened(run, asked.device)
-    pairs = [pair_from_text(text, opened.names) for text in qualifiers or ()]
-    found = opened.trends(
-        heads, relation, over=over, qualifiers=pairs, start=start, end=end, points=points, level=level
-    )
+    pairs = [pair_from_text(text, opened.names) for text in options.qualifiers or ()]
+    found = opened.trends(**said(options) | {"qualifiers": pairs})
     draw(found, *out)
     result = {"run": str(run), **opened.described(), "out": [str(path) for path in out], **found.to_dict()}
     output.deliver(result, lambda console: _print_trend(console, found, out))
@@ -225,7 +225,7 @@ def _mean_error(found: Trend, one: Series, *, trained_on: bool) -> str:
 
 def similar(
     run: RunArgument,
-    entity: Annotated[str, typer.Argument(metavar="ENTITY", help="An entity's id or name.")],
+    entity: str = argument(..., "An entity's id or name.", metavar="ENTITY"),
     top: int = option(10, "How many to show.", min=1),
     *,
     asked: GraphOptions,

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from hynt.cli.options import AsOf, Device, option, said
+from hynt.cli.options import AsOf, Device, argument, option, said
 from hynt.cli.output import Output, print_table
 from hynt.progress import duration
 from hynt.runs import LARGEST_SEED
@@ -44,12 +42,10 @@ class AuditOptions:
 
 
 def audit(
-    source: Annotated[
-        str, typer.Argument(metavar="GRAPH|RUN", help="A saved graph, the built-in one (world), or a run folder.")
-    ],
+    source: str = argument(..., "A saved graph, the built-in one (world), or a run folder.", metavar="GRAPH|RUN"),
+    *,
     options: AuditOptions,
     top: int = option(20, "How many suspicious facts to print.", min=0),
-    *,
     output: Output,
 ) -> None:
     """Rank the facts of GRAPH, or of RUN's graph, by how wrong they look to models that did not see them.

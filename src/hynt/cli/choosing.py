@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from hynt.cli.options import GraphArgument, TrainingDevice, option, said
+from hynt.cli.options import GraphArgument, TrainingDevice, argument, option, said
 from hynt.cli.output import Output, SavedOutput, note_to_person, print_table
 from hynt.errors import DataError, UsageError
 from hynt.progress import visible
@@ -55,9 +53,7 @@ class ComparisonOptions:
 
 def compare(
     options: ComparisonOptions,
-    graph: Annotated[
-        str | None, typer.Argument(metavar="GRAPH", help="A graph folder, or a built-in name; world if none is given.")
-    ] = None,
+    graph: str | None = argument(None, "A graph folder, or a built-in name; world if none is given.", metavar="GRAPH"),
     graph_option: str | None = option(None, "The same, as an option.", "--graph", metavar="GRAPH"),
     *,
     output: Output,

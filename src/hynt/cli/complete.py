@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from hynt.cli.options import AskedRunOptions, LevelOption, RunArgument, done_in_processes, option, said
+from hynt.cli.options import AskedRunOptions, LevelOption, RunArgument, argument, done_in_processes, option, said
 from hynt.cli.output import Output, note_to_person, print_table
 from hynt.errors import UsageError
 from hynt.files import check_parquet
@@ -49,9 +47,7 @@ class ProposalWords:
 
 def complete(
     run: RunArgument,
-    questions: Annotated[
-        Path | None, typer.Argument(metavar="QUESTIONS", help="Facts with one ? each: a .jsonl or .parquet file.")
-    ] = None,
+    questions: Path | None = argument(None, "Facts with one ? each: a .jsonl or .parquet file.", metavar="QUESTIONS"),
     out: Path | None = option(None, "The Parquet file to write.", metavar="FILE"),
     top: int | None = option(None, "Answers to a question: 10, or 1 with --missing.", min=1),
     level: LevelOption = 0.9,

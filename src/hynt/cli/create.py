@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from hynt.cli.options import option
+from hynt.cli.options import argument, option
 from hynt.cli.output import SavedOutput
 from hynt.progress import visible
 from hynt.runs import LARGEST_SEED
@@ -104,10 +102,8 @@ class DumpOptions:
 
 
 def create(
-    source: Annotated[str, typer.Argument(metavar="wikidata|yago|freebase", help="The kind of dump.")],
-    dump: Annotated[
-        Path, typer.Argument(metavar="DUMP", help="A file (plain, .gz, .bz2, .zst), or the folder of its parts.")
-    ],
+    source: str = argument(..., "The kind of dump.", metavar="wikidata|yago|freebase"),
+    dump: Path = argument(..., "A file (plain, .gz, .bz2, .zst), or the folder of its parts.", metavar="DUMP"),
     out: Path = option(..., "The folder to write the graph to.", metavar="GRAPH"),
     *,
     options: DumpOptions,

@@ -24,11 +24,22 @@ if TYPE_CHECKING:
 # What a command takes: arguments, options, and groups of options: frozen dataclasses whose fields are options.
 
 
+def argument(default: Any, help: str, **more: Any) -> Any:
+    """An argument of a command: its default (`...`: it must be given), and what is said of it; `more` is as
+    `typer.Argument` takes it.
+    """
+    return _given(default, typer.Argument, (), {"help": help, **more})
+
+
 def option(default: Any, help: str, *names: str, **more: Any) -> Any:
     """An option of a command or of a group: its default (`...`: it must be given), and what is said of it. It is called
     as its parameter, unless by these names; `more` is as `typer.Option` takes it.
     """
-    told = {"option": (names, {"help": help, **more})}
+    return _given(default, typer.Option, names, {"help": help, **more})
+
+
+def _given(default: Any, kind: Any, names: tuple[str, ...], more: dict[str, Any]) -> Any:
+    told = {"kind": kind, "names": names, "more": more}
     return field(metadata=told) if default is ... else field(default=default, metadata=told)
 
 
@@ -60,9 +71,9 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 def _parameter(name: str, hint: Any, default: Any) -> Parameter:
     if isinstance(default, Field):
-        if "option" in default.metadata:
-            names, more = default.metadata["option"]
-            hint = Annotated[hint, typer.Option(*(names or [f"--{name.replace('_', '-')}"]), **more)]
+        if told := default.metadata:
+            names = told["names"] or ([f"--{name.replace('_', '-')}"] if told["kind"] is typer.Option else ())
+            hint = Annotated[hint, told["kind"](*names, **told["more"])]
         default = Parameter.empty if default.default is MISSING else default.default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from hynt.cli.options import RunArgument, ScoringDevice, option
+from hynt.cli.options import RunArgument, ScoringDevice, argument, option
 from hynt.cli.output import Output, SavedOutput, note_to_person
 from hynt.names import plural
 from hynt.progress import visible
@@ -57,7 +55,7 @@ def _print_report(console: Console, result: dict[str, Any]) -> None:
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
+    run: Path = argument(..., "A finished run.", metavar="RUN"),
     out: Path = option(..., "The file to write, such as model.onnx.", metavar="FILE"),
     format: Literal["onnx"] = option("onnx", "The format of the file."),
     qualifiers: int | None = option(
@@ -84,8 +82,8 @@ def _print_export(console: Console, result: dict[str, Any]) -> None:
 
 
 def push(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run.")],
-    destination: Annotated[str, typer.Argument(metavar="DEST", help="A folder, or hf:owner/name on the hub.")],
+    run: Path = argument(..., "A finished run.", metavar="RUN"),
+    destination: str = argument(..., "A folder, or hf:owner/name on the hub.", metavar="DEST"),
     evaluation: Path | None = option(None, "What `hynt evaluate RUN --save FILE` wrote.", metavar="FILE"),
     licence: str = option("", "The model's, such as cc-by-4.0; by default the graph's."),
     overwrite: bool = option(False, "Replace what an earlier push left in DEST."),
@@ -126,8 +124,8 @@ def _print_pushed(console: Console, result: dict[str, Any]) -> None:
 
 
 def pull(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, or hf:owner/name on the hub.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The run folder to make.")],
+    source: str = argument(..., "A folder, or hf:owner/name on the hub.", metavar="SOURCE"),
+    out: Path = argument(..., "The run folder to make.", metavar="OUT"),
     *,
     output: Output,
 ) -> None:

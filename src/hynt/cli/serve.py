@@ -33,7 +33,7 @@ class ServedOptions:
 
 
 @dataclass(frozen=True)
-class ServiceOptions(ServedOptions):
+class ServiceOptions:
     """Where a run is served, to whom, and within which limits."""
 
     host: str = option("127.0.0.1", "The address to listen on; by default this machine alone.")
@@ -54,13 +54,14 @@ class ServiceOptions(ServedOptions):
 def serve(
     run: ServedArgument,
     options: ServiceOptions,
+    served: ServedOptions,
     quiet: bool = option(False, "Log only problems, not every request."),
     *,
     output: Output,
 ) -> None:
     """Serve RUN over HTTP until Ctrl-C or SIGTERM: pages for people, JSON under /v1 for programs."""
     _start_log(quiet)
-    asked = said(options) | {"window": options.window / 1000}
+    asked = said(options) | said(served) | {"window": options.window / 1000}
     hynt.serve(run, started=lambda url: _announce(url, run, output.as_json), **asked)
 
 

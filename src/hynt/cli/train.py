@@ -6,11 +6,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from hynt.cli.options import GraphArgument, ScoringDevice, TrainingDevice, done_in_processes, option, said
+from hynt.cli.options import GraphArgument, ScoringDevice, TrainingDevice, argument, done_in_processes, option, said
 from hynt.cli.output import Output, note_to_person
 from hynt.errors import UsageError
 from hynt.names import plural
@@ -147,7 +145,7 @@ def _megabytes(count: int) -> str:
 
 
 def ensemble(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="Runs that were trained on one graph.")],
+    runs: list[Path] = argument(..., "Runs that were trained on one graph.", metavar="RUN RUN…"),
     out: Path = option(..., "The folder of the new run.", metavar="DIR"),
     device: ScoringDevice = "auto",
     *,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from hynt.cli.options import RunArgument, option, said
+from hynt.cli.options import RunArgument, argument, option, said
 from hynt.cli.output import Output, print_table
 from hynt.errors import UsageError, located
 from hynt.files import check_new_folder
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
 class UpdateOptions:
     """What is changed, and what the log says of it."""
 
-    facts: Annotated[
-        Path | None, typer.Argument(metavar="FACTS", help="Facts to add: a file or folder of any import format.")
-    ] = None
+    facts: Path | None = argument(None, "Facts to add: a file or folder of any import format.", metavar="FACTS")
     remove: Path | None = option(None, "Facts to take away, written as the graph has them.", metavar="FACTS")
     remove_entities: list[str] | None = option(
         None, "Remove this entity and all its facts. Repeatable.", "--remove-entity", metavar="E"

@@ -164,5 +164,11 @@ class Explanation(PlainValues, Table):
             assert isinstance(answer, NumberAnswer)
             sign = "−" if change < 0 else "+"
             return [answer.text(one.value), sign + format_difference(abs(change), answer.unit)]
-        probability = one.probability or 0.0
-        return [format_probability(probability), f"{one.probability_change or 0.0:+.4f}", str(one.rank)]
+        return [format_probability(one.probability or 0.0), signed(one.probability_change, 4), str(one.rank)]
+
+
+def signed(value: float | None, digits: int) -> str:
+    """A change, with the minus sign that numbers have everywhere; one that rounds to nothing has no sign."""
+    if value is None:
+        return ""
+    return f"{value:+.{digits}f}".replace("-", "−") if round(value, digits) else f"{0:.{digits}f}"

@@ -5,11 +5,9 @@ processes left.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from hynt.cli.options import GraphArgument, option
+from hynt.cli.options import GraphArgument, argument, option
 from hynt.cli.output import Output
 from hynt.files import check_new_folder
 from hynt.progress import visible
@@ -50,9 +48,7 @@ def _tell_split(console: Console, result: dict[str, Any]) -> None:
 
 
 def clean(
-    folder: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="Where to look; by default the current folder.")
-    ] = Path(),
+    folder: Path = argument(Path(), "Where to look; by default the current folder.", metavar="[FOLDER]"),
     *,
     output: Output,
 ) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from hynt.cli.data.options import FormatOption, SourceOptions, SourcesArgument
-from hynt.cli.options import AsOf, GraphArgument, about, option
+from hynt.cli.data.options import READING, FormatOption, SourceOptions, SourcesArgument
+from hynt.cli.options import AsOf, GraphArgument, about, argument, option
 from hynt.cli.output import SavedOutput, note_to_person
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
@@ -25,31 +26,36 @@ if TYPE_CHECKING:
     from hynt.formats.importing import ImportOptions, ImportResult
 
 
+@dataclass(frozen=True)
+class ImportedSourceOptions(SourceOptions):
+    """The same, and what the graph's manifest says of it."""
+
+    published: str = option(
+        "", "A published graph: its layout, licence and counts are known; see `list`.", metavar="NAME"
+    )
+    on_error: Literal["stop", "skip"] = option(
+        "stop", "A record that cannot be kept: stop and write nothing, or skip and count it.", **READING
+    )
+    name: str = option("", "The graph's name; the source's if not given.")
+    licence: str = option("", "The licence of the data, for the manifest.")
+    source_words: str = option("", "The source in words, for the manifest.", "--source")
+
+
 def import_source(
-    options: SourceOptions,
     source: SourcesArgument = None,
     out: Path | None = option(None, "The folder to make.", "--out", "-o", metavar="DIR"),
     format: FormatOption = "",
-    published: str = option(
-        "", "A published graph: its layout, licence and counts are known; see `list`.", metavar="NAME"
-    ),
     folder: Path | None = option(None, "With --published: its folder.", "--from", metavar="FOLDER"),
     preview: bool = option(False, "Show the first facts, all relations and what is left out; write nothing."),
     overwrite: bool = option(False, "Replace a graph that is already there."),
-    on_error: Literal["stop", "skip"] = option(
-        "stop", "A record that cannot be kept: stop and write nothing, or skip and count it.", rich_help_panel="Reading"
-    ),
-    name: str = option("", "The graph's name; the source's if not given."),
-    licence: str = option("", "The licence of the data, for the manifest."),
-    source_words: str = option("", "The source in words, for the manifest.", "--source"),
     *,
+    options: ImportedSourceOptions,
     output: SavedOutput,
 ) -> None:
     """Read a source and save it as a graph folder. Nothing is written unless everything went well."""
     from hynt.formats.importing import import_graph
 
-    told = {"name": name, "licence": licence, "source_words": source_words, "published": published}
-    wanted = options.importing(on_error=on_error, **told)
+    wanted = options.importing()
     source = [*([folder] if folder else []), *(source or [])]
     if not source:
         raise UsageError("no source was given.", where="SOURCE", advice="Give a file or a folder.")
@@ -119,7 +125,7 @@ def _tell_preview(result: dict[str, Any], report: ReadReport, out: Console) -> N
 
 
 def merge(
-    graphs: Annotated[list[str], typer.Argument(metavar="GRAPH…", help="Saved graphs; the first keeps its splits.")],
+    graphs: list[str] = argument(..., "Saved graphs; the first keeps its splits.", metavar="GRAPH…"),
     out: Path = option(..., "The folder to make.", "--out", "-o", metavar="DIR"),
     split: str = option("", "Make new splits with these shares.", metavar="8:1:1"),
     seed: int | None = option(None, "With --split: draw others.", metavar="N", min=0, max=LARGEST_SEED),
@@ -298,11 +304,15 @@ def _tell_removals(outcome: Mapping[str, Any], out: Console) -> None:
 
 def _tell_leaks(leaks: list[dict[str, Any]], out: Console) -> None:
     for leak in leaks:
-        kind = "an inverse" if leak["kind"] == "inverse" else "a near-duplicate"
-        out.print(
-            f"  {visible(leak['removed'])} is {kind} of {visible(leak['kept'])}: {leak['shared']:,} shared pairs "
-            f"of {leak['pairs']:,} and {leak['kept_pairs']:,} (overlap {leak['overlap']:.2f})"
-        )
+        pair = (leak["removed"], leak["kept"], leak["pairs"], leak["kept_pairs"])
+        out.print(f"  {leak_text(leak, *pair)} (overlap {leak['overlap']:.2f})")
+
+
+def leak_text(leak: Mapping[str, Any], one: str, other: str, pairs: int, other_pairs: int) -> str:
+    """How a relation gives another away."""
+    kind = "an inverse" if leak["kind"] == "inverse" else "a near-duplicate"
+    shared = f"{leak['shared']:,} shared pairs of {pairs:,} and {other_pairs:,}"
+    return f"{visible(one)} is {kind} of {visible(other)}: {shared}"
 
 
 def _tell_list(problems: list[dict[str, str]], out: Console) -> None:

@@ -30,7 +30,7 @@ FormatOption: TypeAlias = Annotated[
     typer.Option("--format", "-f", metavar="F", help="The format, if file names and first lines leave it in doubt."),
 ]
 _SPLITS: dict[str, Any] = {"rich_help_panel": "Splits"}
-_READING: dict[str, Any] = {"rich_help_panel": "Reading"}
+READING: dict[str, Any] = {"rich_help_panel": "Reading"}
 _TABLES: dict[str, Any] = {"rich_help_panel": "Edge lists and RDF"}
 _NAMES: dict[str, Any] = {"rich_help_panel": "Names"}
 
@@ -69,24 +69,24 @@ class SourceOptions:
         None,
         "Convert quantities to SI, or keep them; as the format has it if not given.",
         show_default=False,
-        **_READING,
+        **READING,
     )
     unit_of: list[str] | None = option(
         None,
         "The unit of a relation's numbers, where they do not say it. Repeatable.",
         metavar="RELATION=UNIT",
         show_default=False,
-        **_READING,
+        **READING,
     )
     mixed_relations: Literal["error", "split"] = option(
-        "error", "A relation with entities and numbers: refuse it, or split it in two.", **_READING
+        "error", "A relation with entities and numbers: refuse it, or split it in two.", **READING
     )
-    strict: bool = option(False, "Refuse oddities that are otherwise kept and noted.", **_READING)
+    strict: bool = option(False, "Refuse oddities that are otherwise kept and noted.", **READING)
     outlier_rules: Path | None = option(
-        None, "Leave out the facts that this TOML file rules out.", metavar="FILE", **_READING
+        None, "Leave out the facts that this TOML file rules out.", metavar="FILE", **READING
     )
     corrections: Path | None = option(
-        None, "Remove and replace facts as decided on the page of doubtful facts.", metavar="FILE", **_READING
+        None, "Remove and replace facts as decided on the page of doubtful facts.", metavar="FILE", **READING
     )
     numeric: list[str] | None = option(
         None,
@@ -160,19 +160,17 @@ class SourceOptions:
         None, "Names of relations: id TAB name, and TAB what they mean.", metavar="FILE", **_NAMES
     )
 
-    def importing(self, **more: Any) -> ImportOptions:
-        """The options of an import; `more` are those that only it has."""
+    def importing(self) -> ImportOptions:
+        """The options of an import."""
         from hynt.front.graphs import import_options
 
-        listed = {
-            "numeric": [name for text in self.numeric or () for name in names_in(text, "--numeric")],
-            "dates": [name for text in self.dates or () for name in names_in(text, "--dates")],
-            "qualifier": [name for text in self.qualifier or () for name in names_in(text, "--qualifier")],
-            "several": [name for text in self.several or () for name in names_in(text, "--several")],
-            "split_by": names_in(self.split_by, "--split-by"),
-            "unit_of": dict(_with_unit(text) for text in self.unit_of or ()),
+        listed: dict[str, Any] = {
+            option: [name for text in vars(self)[option] or () for name in names_in(text, f"--{option}")]
+            for option in ("numeric", "dates", "qualifier", "several")
         }
-        return import_options(**{**vars(self), **listed, **more})
+        listed["split_by"] = names_in(self.split_by, "--split-by")
+        listed["unit_of"] = dict(_with_unit(text) for text in self.unit_of or ())
+        return import_options(**{**vars(self), **listed})
 
 
 def _with_unit(text: str) -> tuple[str, str]:

@@ -5,12 +5,10 @@ in numbers, and the facts of one entity, readable and as a picture.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from hynt.cli.data.importing import tell_missing
-from hynt.cli.options import AsOf, GraphArgument, option
+from hynt.cli.data.importing import leak_text, tell_missing
+from hynt.cli.options import AsOf, GraphArgument, argument, option
 from hynt.cli.output import SavedOutput, print_table
 from hynt.errors import UsageError, located
 from hynt.names import nearest, plural
@@ -120,11 +118,8 @@ def _tell_counts(result: dict[str, Any], out: Console) -> None:
             out.print(f"Train has the triplet of {told}, with the same or other qualifiers.")
     tell_missing(result["missing_from_train"], out)
     for leak in result["leakage"]:
-        kind = "an inverse" if leak["kind"] == "inverse" else "a near-duplicate"
-        out.print(
-            f"{visible(leak['rarer'])} is {kind} of {visible(leak['other'])}: {leak['shared']:,} shared pairs of "
-            f"{leak['rarer_pairs']:,} and {leak['other_pairs']:,}."
-        )
+        pair = (leak["rarer"], leak["other"], leak["rarer_pairs"], leak["other_pairs"])
+        out.print(f"{leak_text(leak, *pair)}.")
     _tell_numbers(result, out)
     _tell_outliers(result, out)
 
@@ -180,7 +175,7 @@ _HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a q
 
 def show(
     graph: GraphArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The id or name of an entity, or else of a relation.")],
+    name: str = argument(..., "The id or name of an entity, or else of a relation.", metavar="NAME"),
     limit: int = option(20, "How many facts to show, spread over relations.", min=1),
     position: Literal["head", "tail", "value"] | None = option(
         None, "Only facts where it stands here; also settles a name that several share."
