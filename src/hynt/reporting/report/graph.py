@@ -148,18 +148,18 @@ def neighbourhood_section(graph: KnowledgeGraph, entity: int) -> Markup:
     )
 
 
-def entity_to_draw(graph: KnowledgeGraph) -> int:
-    """The head with the most different relations in train; of equals the one with more qualified facts, then the
-    first.
+def best_known(graph: KnowledgeGraph, count: int) -> list[int]:
+    """The first `count` heads of train by how many different relations they have; of equals those with more qualified
+    facts come first.
     """
     train = graph.split("train")
-    if not len(train):
-        return 0
     width = np.int64(graph.vocabulary.relation_count)
     couples = np.unique(train.head * width + train.relation)
     relations = np.bincount(couples // width, minlength=graph.vocabulary.entity_count)
     components = np.bincount(train.head, np.diff(component_starts(train)), minlength=graph.vocabulary.entity_count)
-    return int(np.lexsort((-components, -relations))[0])
+    order = np.lexsort((-components, -relations))
+    found: list[int] = order[relations[order] > 0][:count].tolist()
+    return found
 
 
 # The picture of a neighbourhood as inline SVG, in the colours of the page: light or dark, and text that can be read

@@ -26,7 +26,7 @@ from hynt.graph.sentences import format_difference
 from hynt.graph.statistics import values_over_time
 from hynt.markup import Content, Markup, definitions, element, figure, folded, joined, legend, section
 from hynt.reporting.charts_svg import curve_chart
-from hynt.reporting.report.graph import entity_to_draw, graph_section, neighbourhood_section
+from hynt.reporting.report.graph import best_known, graph_section, neighbourhood_section
 from hynt.reporting.report.measurements import Asking, measured
 from hynt.reporting.report.metrics import breakdown_section, headlines, metrics_section
 from hynt.reporting.report.trust import Measurements, answers_section, protocol_section, shown_as_kept, trust_section
@@ -79,7 +79,7 @@ def make_report(
     graph, loaded = predictor.graph, predictor.loaded
     with whole_run():
         found = {**found, "reads_now": loaded.run.reads(split)}  # others may have read it since
-    drawn = entity_to_draw(graph) if entity is None else entity
+    drawn = next(iter(best_known(graph, 1)), 0) if entity is None else entity
     with shown_as_kept(loaded.run.path) if reused else nullcontext():
         kept = _kept_sections(found)
         _page(found, kept)

@@ -25,6 +25,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences, format_moment, format_stored
 from hynt.graph.statistics import values_over_time
 from hynt.graph.vocabulary import Relation
+from hynt.reporting.report.graph import best_known
 
 BLANK = "?"
 TRIPLET = ("head", "relation", "tail")
@@ -226,7 +227,7 @@ def beginnings(graph: KnowledgeGraph, best: Sequence[tuple[int, int]] = ()) -> d
     held_out = graph.splits.get("valid")
     table = held_out if held_out is not None and len(held_out) else train
     questions = _best_questions(graph, best) if best else _questions(graph, table)
-    return {"entities": _entities(graph, train), "questions": questions, "trends": _trends(graph)}
+    return {"entities": _entities(graph), "questions": questions, "trends": _trends(graph)}
 
 
 def _best_questions(graph: KnowledgeGraph, best: Sequence[tuple[int, int]]) -> list[dict[str, str]]:
@@ -234,14 +235,9 @@ def _best_questions(graph: KnowledgeGraph, best: Sequence[tuple[int, int]]) -> l
     return [_example(graph, fact, TRIPLET[position]) for fact, (_, position) in zip(facts, best, strict=True)]
 
 
-def _entities(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:
-    """The heads with the most different relations."""
-    width = np.int64(graph.vocabulary.relation_count)
-    couples = np.unique(table.head * width + table.relation)
-    relations = np.bincount((couples // width).astype(np.int64), minlength=graph.vocabulary.entity_count)
-    facts = np.bincount(table.head, minlength=graph.vocabulary.entity_count)
-    order = np.lexsort((-facts, -relations))[:ENTITIES].tolist()
-    return [{"id": graph.vocabulary.entities[one], "name": graph.entity_labels[one]} for one in order if facts[one]]
+def _entities(graph: KnowledgeGraph) -> list[dict[str, str]]:
+    names, labels = graph.vocabulary.entities, graph.entity_labels
+    return [{"id": names[one], "name": labels[one]} for one in best_known(graph, ENTITIES)]
 
 
 def _questions(graph: KnowledgeGraph, table: FactTable) -> list[dict[str, str]]:
