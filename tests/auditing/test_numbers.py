@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
+from hynt.auditing.judges import AuditFolder, Judges
 from hynt.auditing.plan import clip_outliers, edges, plan_audit
 from hynt.formats.from_python import graph_from_facts
+from hynt.interruption import Stopper
+from tests.heard_progress import HeardProgress
 
 
 def years(count: int, *odd: float):
@@ -52,6 +58,15 @@ def test_a_plan_learns_pulled_in_numbers_and_judges_the_stored_ones():
     assert plan.table.tail_number.max() == 20250.0
     assert plan.learned.tail_number.max() < 2200
     assert max(plan.fold_graph(fold).split("train").tail_number.max() for fold in (0, 1)) < 2200
+
+
+def test_numbers_that_models_read_nearer_are_told(tmp_path):
+    plan = plan_audit(years(300, 20250.0), folds=2)
+    nothing = replace(plan, folds=replace(plan.folds, is_judged=np.zeros_like(plan.folds.is_judged)))
+    for one, told in ((nothing, 1), (replace(nothing, clipped=0), 0)):
+        progress = HeardProgress()
+        assert Judges(one, AuditFolder(tmp_path), torch.device("cpu"), progress, Stopper()).judged() == []
+        assert sum("numbers far outside the rest of their relation: 1" in line for line in progress.said) == told
 
 
 def test_schedules_end_low():

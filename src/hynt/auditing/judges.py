@@ -95,6 +95,9 @@ class Judges:
         """What every part's judge says; trained, asked and kept where that is not done yet."""
         parts = self.plan.parts()
         trained = [part for part in parts if not part.by_run]
+        if self.plan.clipped:
+            what = f"numbers far outside the rest of their relation: {self.plan.clipped:,}"
+            self.progress.note(f"{what}; models read them at its edge, and they are judged as they are stored")
         for number, part in enumerate(trained, 1):
             self._train(part, f"fold {number} of {len(trained)}")
         found = {part.name: self._inverse_temperature(part) for part in parts}

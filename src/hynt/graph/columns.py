@@ -23,7 +23,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -292,9 +291,7 @@ class ChunkStore:
     def __enter__(self) -> ChunkStore:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self._held = []
         if self._spill is not None:
             self._spill.remove()
