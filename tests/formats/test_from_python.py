@@ -296,3 +296,19 @@ def test_a_wide_table_has_a_fact_for_each_value():
         graph_from_table(table, head="country")
     with pytest.raises(DataError, match="train table, row 1: the value holds the control character"):
         graph_from_table(pd.DataFrame({"head": ["a"], "b": ["\x07"]}), wide=True)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_each_value_of_a_list_is_one(library):
+    table = library({"film": ["Heat", "Up"], "tags": [["crime", "long"], []], "runs": [[170, 172], [96]]})
+    graph = graph_from_table(table, wide=True, head="film")
+    assert {(fact.head, fact.relation, fact.tail) for fact in graph.facts()} == {
+        ("Heat", "tags", "crime"),
+        ("Heat", "tags", "long"),
+        ("Heat", "runs", Number(170.0, "170")),
+        ("Heat", "runs", Number(172.0, "172")),
+        ("Up", "runs", Number(96.0, "96")),
+    }
+    edges = pa.table({"head": ["a"], "relation": ["r"], "tail": ["b"], "role": [["x", "y"]]})
+    (fact,) = graph_from_table(edges).facts()
+    assert fact.qualifiers == (Qualifier("role", "x"), Qualifier("role", "y"))

@@ -237,7 +237,10 @@ def facts_of_table(table: Any, columns: TableColumns, part: str) -> Iterator[Fac
             advice = f"{advice_on(name, arrow.column_names)}{wide}"
             raise DataError(f"the {part} table has no column {name!r}.", advice=advice)
     tails = [name for name in others if name not in wanted] if columns.wide else []
-    types = {name: _column_type(name, arrow.schema.field(name).type) for name in (*main, *wanted, *tails)}
+    types = {
+        name: _column_type(name, arrow.schema.field(name).type, may_be_list=name not in main)
+        for name in (*main, *wanted, *tails)
+    }
     for name in main[:2]:
         if types[name] != "text":
             raise UsageError(
@@ -266,8 +269,13 @@ def _facts_of_thing(
     subject = check_name(row[0] or "", "head")
     found = list(zip([*wanted, *tails], row[1:], strict=True))
     held, said = found[: len(wanted)], found[len(wanted) :]
-    pairs = tuple(Qualifier(name, readers[name](cell)) for name, cell in held if cell is not None)
-    yield from (Fact(subject, name, readers[name](cell), pairs) for name, cell in said if cell is not None)
+    pairs = tuple(Qualifier(name, readers[name](cell)) for name, cells in held for cell in _cells(cells))
+    yield from (Fact(subject, name, readers[name](cell), pairs) for name, cells in said for cell in _cells(cells))
+
+
+def _cells(value: Any) -> Iterator[Any]:
+    """What a cell holds: nothing, one value, or each of a list."""
+    yield from (one for one in (value if isinstance(value, list) else [value]) if one is not None)
 
 
 def as_arrow(table: Any) -> pa.Table:
@@ -311,8 +319,8 @@ def _fact_of_row(
         read(tail),
         tuple(
             Qualifier(name, readers[name](value))
-            for name, value in zip(wanted, values[3:], strict=True)
-            if value is not None
+            for name, held in zip(wanted, values[3:], strict=True)
+            for value in _cells(held)
         ),
     )
 
@@ -321,9 +329,11 @@ def _asked(name: str, columns: TableColumns) -> Literal["number", "date"] | None
     return "number" if name in columns.numeric else "date" if name in columns.dates else None
 
 
-def _column_type(name: str, kind: pa.DataType) -> ColumnType:
+def _column_type(name: str, kind: pa.DataType, *, may_be_list: bool) -> ColumnType:
     import pyarrow.types as types
 
+    if may_be_list and (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        kind = kind.value_type
     if types.is_dictionary(kind):
         kind = kind.value_type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
