@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import resource
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from hynt.kernels.device import keep_freed_memory
+from hynt.kernels.device import give_back_freed_memory, keep_freed_memory
 from hynt.runs.settings import Optimiser
 from hynt.training.optimisation import Optimisation
 
@@ -83,3 +84,18 @@ def test_memory_of_one_step_serves_the_next():
 
     pages_cleared(6)  # until the process has its room
     assert pages_cleared(3) < 4 * floats // resource.getpagesize()
+
+
+def test_freed_memory_is_given_back_where_it_is_not_needed_again():
+    if not keep_freed_memory():
+        pytest.skip("this C library does as it likes, or was told otherwise")
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    floats = torch.ones(25 * 2**20)
+    before = resident()
+    del floats
+    assert before - resident() < 2**20
+    give_back_freed_memory()
+    assert before - resident() > 90 * 2**20

@@ -31,6 +31,7 @@ from hynt.evaluation.tiles import ROWS_ON_CPU, KnownSlots, Tile, Tiling, read_ea
 from hynt.graph.fact_table import POSITION_GROUPS, Components, position_group
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Ids
+from hynt.kernels.device import give_back_freed_memory
 from hynt.models.combination import POSITIONS, Combination, CombinedQuestion, GroupWeights, Weights
 from hynt.models.contract import (
     Capability,
@@ -43,6 +44,7 @@ from hynt.models.contract import (
     ScaledNumber,
     give_observed,
 )
+from hynt.models.shared_facts import building_bytes
 from hynt.models.training_statistics import number_ranges
 from hynt.models.trivial import FORMER, STATISTICS, statistic
 
@@ -183,8 +185,10 @@ that is read again, per training fact and at least. Measured on five graphs.
 """
 
 
-def weighing_bytes(answers: frozenset[Capability], graph: KnowledgeGraph, split: str) -> int:
-    """About how much memory it takes to weigh statistics beside a model that answers these on a split of the graph."""
+def weighing_bytes(answers: frozenset[Capability], graph: KnowledgeGraph, split: str, facts: FactTensors) -> int:
+    """About how much memory it takes to weigh statistics of these facts beside a model that answers so much, on a split
+    of the graph.
+    """
     table, most = graph.split(split), 0
     members = [answers, *(kind.answers for kind, _ in STATISTICS.values())]
     tasks: tuple[TaskName, ...] = ("link", "relation")
@@ -192,7 +196,7 @@ def weighing_bytes(answers: frozenset[Capability], graph: KnowledgeGraph, split:
         able, count = sum((Task[task.upper()], position) in one for one in members), _candidates(graph, task)
         questions = min(max(len(table), table.qualifier_total), _most_questions(count))
         most = max(most, questions * _kept(count, able) * able)
-    return _COPIES * 8 * most + _PER_FACT * len(graph.split("train")) + _AT_LEAST
+    return max(_COPIES * 8 * most + _PER_FACT * len(facts) + _AT_LEAST, building_bytes(facts))
 
 
 Gather = Callable[[Combination, CombinedQuestion, Tile, Sequence[bool]], tuple[Tensor, Tensor]]
@@ -274,7 +278,9 @@ def fitted(
     tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> Weights:
     """The weights of trained models and of all statistics, fitted on the evaluator's split."""
+    give_back_freed_memory()
     others = [cast(Model, statistic(name, facts)) for name in STATISTICS]
+    give_back_freed_memory()  # rules are made in up to a gigabyte
     answers = frozenset().union(*(model.answers for model in models))
     for model in models:
         cast(nn.Module, model).eval()

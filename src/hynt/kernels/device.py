@@ -51,6 +51,12 @@ def keep_freed_memory() -> bool:
     return change is not None and bool(change(_MMAP_THRESHOLD, 2**30)) and bool(change(_TRIM_THRESHOLD, 2**31 - 1))
 
 
+def give_back_freed_memory() -> None:
+    """Hands the system what such a process keeps, after work that took more than what follows will."""
+    if sys.platform.startswith("linux") and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
+
+
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 

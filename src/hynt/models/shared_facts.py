@@ -211,6 +211,16 @@ def _traits(facts: FactTensors) -> tuple[Tensor, Tensor]:
     )
 
 
+def building_bytes(facts: FactTensors) -> int:
+    """About how much memory it takes to make these rules: by the pairs of traits that are counted; measured."""
+    counts = torch.bincount(_traits(facts.to("cpu"))[0])
+    few = counts[counts <= _most(counts)]
+    return _PER_PAIR * int((few * few).sum())
+
+
+_PER_PAIR = 60
+
+
 def _rules(entity: Tensor, number: Tensor, counts: Tensor, offsets: Tensor, traits: int) -> tuple[Tensor, Tensor]:
     """Rules and their squared shares, from who has which traits, in order of entities."""
     few = counts[entity] <= _most(counts)

@@ -115,7 +115,7 @@ def _estimated(graph: KnowledgeGraph, settings: RunSettings, scaling: NumberScal
         kept,
         _size(data.facts),
         peak_memory() or 0,
-        weighing_bytes(MODELS.get(settings.model_name).answers, graph, "valid") if weighs else 0,
+        weighing_bytes(MODELS.get(settings.model_name).answers, graph, "valid", data.facts) if weighs else 0,
         epochs,
         first,
         steps,

@@ -282,6 +282,7 @@ def _fitted_beside(
         counts = fitted([settings.model_name], [answering], data.facts, evaluator, settings.seed, watcher.weighing)
         if counts.groups:
             texts[COMBINATION] = index_text(counts.to_mapping(graph.vocabulary))
+        if counts.groups and scaling.is_log.any():
             answering = combined([answering], data.facts, counts)
     if scaling.is_log.any():
         texts[MEANS] = means_text(fitted_means(settings, replace(evaluator, tasks=("number",)), answering), graph)
