@@ -294,7 +294,7 @@ def test_a_wide_table_has_a_fact_for_each_value():
     assert {one.name: one.kind for one in without.relations} == {"population": "number", "capital": "entity"}
     with pytest.raises(DataError, match=r"no column 'relation'.*If the columns are relations, say wide=True\."):
         graph_from_table(table, head="country")
-    with pytest.raises(DataError, match="train table, row 1: the value holds the control character"):
+    with pytest.raises(DataError, match="train table, row 1: b: the value holds the control character"):
         graph_from_table(pd.DataFrame({"head": ["a"], "b": ["\x07"]}), wide=True)
 
 
@@ -312,3 +312,14 @@ def test_each_value_of_a_list_is_one(library):
     edges = pa.table({"head": ["a"], "relation": ["r"], "tail": ["b"], "role": [["x", "y"]]})
     (fact,) = graph_from_table(edges).facts()
     assert fact.qualifiers == (Qualifier("role", "x"), Qualifier("role", "y"))
+
+
+def test_an_empty_text_in_a_table_says_nothing_and_a_wrong_one_is_named_by_its_column():
+    table = pa.table({"name": ["a", "b"], "mass": ["3 kg", ""], "city": ["", "Rome"]})
+    graph = graph_from_table(table, wide=True, head="name", numeric=["mass"])
+    assert {(fact.head, fact.relation) for fact in graph.facts()} == {("a", "mass"), ("b", "city")}
+    wrong = pa.table({"name": ["a", "b"], "mass": ["3 kg", "much"]})
+    with pytest.raises(DataError, match="train table, row 2: mass: 'much' is not a number"):
+        graph_from_table(wrong, wide=True, head="name", numeric=["mass"])
+    with pytest.raises(DataError, match="train table, row 1: the head is empty"):
+        graph_from_table(pa.table({"name": [""], "city": ["Rome"]}), wide=True, head="name")

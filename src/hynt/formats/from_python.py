@@ -17,7 +17,7 @@ from hynt.formats.csv_edges import read_value
 from hynt.formats.format import ReadOptions
 from hynt.formats.values import as_description, check_finite, check_name, read_date
 from hynt.graph.fact import Fact, Number, Qualifier, Value, as_pairs, number
-from hynt.names import advice_on, check_options
+from hynt.names import advice_on, check_options, shortened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -269,13 +269,20 @@ def _facts_of_thing(
     subject = check_name(row[0] or "", "head")
     found = list(zip([*wanted, *tails], row[1:], strict=True))
     held, said = found[: len(wanted)], found[len(wanted) :]
-    pairs = tuple(Qualifier(name, readers[name](cell)) for name, cells in held for cell in _cells(cells))
-    yield from (Fact(subject, name, readers[name](cell), pairs) for name, cells in said for cell in _cells(cells))
+
+    def read(name: str, cell: Any) -> Value:
+        try:
+            return readers[name](cell)
+        except RecordProblem as problem:
+            raise RecordProblem(problem.reason, f"{shortened(name)}: {problem.what}", problem.advice) from None
+
+    pairs = tuple(Qualifier(name, read(name, cell)) for name, cells in held for cell in _cells(cells))
+    yield from (Fact(subject, name, read(name, cell), pairs) for name, cells in said for cell in _cells(cells))
 
 
 def _cells(value: Any) -> Iterator[Any]:
-    """What a cell holds: nothing, one value, or each of a list."""
-    yield from (one for one in (value if isinstance(value, list) else [value]) if one is not None)
+    """What a cell holds: nothing, where it is null or an empty text as in a file, one value, or each of a list."""
+    yield from (one for one in (value if isinstance(value, list) else [value]) if one is not None and one != "")
 
 
 def as_arrow(table: Any) -> pa.Table:
