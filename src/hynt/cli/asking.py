@@ -51,15 +51,15 @@ def predict(
 def _print_answers(console: Console, answers: Answers, *, whole: bool) -> None:
     from hynt.asking.answers import told_of_graph
 
-    console.print(visible(answers.question), style="bold", soft_wrap=True)
+    console.print(visible(answers.question), style="bold")
     for told, text in told_of_graph(answers):
-        console.print(f"  {told}: {visible(text)}", soft_wrap=True)
+        console.print(f"  {told}: {visible(text)}")
     if answers.kind == "number":
         _print_number(console, answers[0])  # type: ignore[arg-type]
     else:
         _print_ranked(console, answers, whole=whole)
     for note in answers.notes:
-        console.print(f"note: {visible(note)}", style="dim", soft_wrap=True)
+        console.print(f"note: {visible(note)}", style="dim")
 
 
 def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
@@ -79,7 +79,7 @@ def _print_ranked(console: Console, answers: Answers, *, whole: bool) -> None:
         console.print(f"  new: none with probability {NEW_FROM:g} or more")
     folded = "" if whole else told_of_guesses(answers, guesses)
     if folded:
-        console.print(f"  {visible(folded)}; --top 10 shows them", style="dim", soft_wrap=True)
+        console.print(f"  {visible(folded)}; --top 10 shows them", style="dim")
     console.print(f"  of {plural(answers.candidates, 'candidate')}{in_view(answers) if shown else ''}", style="dim")
 
 
@@ -124,18 +124,15 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
     from hynt.explanation.explanations import signed
 
     first = found.answers[0].to_dict()
-    console.print(visible(found.answers.question), style="bold", soft_wrap=True)
+    console.print(visible(found.answers.question), style="bold")
     if found.about is None:
         low, high = first["low_text"], first["high_text"]
         reach = "" if low is None else f" ({first['level']:.0%} interval {low} to {high})"
-        console.print(f"answer: {visible(first['text'] + reach)}", soft_wrap=True)
+        console.print(f"answer: {visible(first['text'] + reach)}")
         columns = ["without", "says", "", "answer", "change", "in interval widths"]
     else:
-        console.print(
-            f"first answer: {visible(first['name'])}, probability {format_probability(first['probability'])}",
-            soft_wrap=True,
-        )
-        console.print(f"explained: {visible(str(found.about))}", soft_wrap=True)
+        console.print(f"first answer: {visible(first['name'])}, probability {format_probability(first['probability'])}")
+        console.print(f"explained: {visible(str(found.about))}")
         columns = ["without", "says", "", "probability", "change", "rank", "first answer"]
     looked, rows = found.attention is not None, []
     for one in found.influences:
@@ -148,9 +145,9 @@ def _print_explanation(console: Console, found: Explanation, out: Path | None) -
     if found.attention is not None:
         console.print(f"context attention on the triplet itself: {found.attention.on_context[0]:.0%}", style="dim")
     for note in found.notes:
-        console.print(f"note: {visible(note)}", style="dim", soft_wrap=True)
+        console.print(f"note: {visible(note)}", style="dim")
     if out is not None:
-        console.print(f"written: {out}", soft_wrap=True)
+        console.print(f"written: {out}")
 
 
 @dataclass(frozen=True)
@@ -191,7 +188,7 @@ def trends(
 
 
 def _print_trend(console: Console, found: Trend, out: list[Path]) -> None:
-    console.print(visible(found.title), style="bold", soft_wrap=True)
+    console.print(visible(found.title), style="bold")
     columns = ("head", "trained on", "mean error", "held out", "mean error", f"inside {found.level:.0%} interval")
     rows = [
         (
@@ -207,10 +204,10 @@ def _print_trend(console: Console, found: Trend, out: list[Path]) -> None:
     print_table(console, columns, rows)
     for one in found.series:
         for note in one.notes:
-            console.print(f"note: {visible(one.name)}: {visible(note)}", style="dim", soft_wrap=True)
+            console.print(f"note: {visible(one.name)}: {visible(note)}", style="dim")
     for note in found.notes:
-        console.print(f"note: {visible(note)}", style="dim", soft_wrap=True)
-    console.print(f"written: {', '.join(str(path) for path in out)}", soft_wrap=True)
+        console.print(f"note: {visible(note)}", style="dim")
+    console.print(f"written: {', '.join(str(path) for path in out)}")
 
 
 def _mean_error(found: Trend, one: Series, *, trained_on: bool) -> str:
@@ -263,4 +260,4 @@ def embeddings(
     entities, width = asked.opened(run).embeddings(out).shape
     result = {"run": str(run), "out": str(out), "entities": entities, "width": width}
     told = f"{entities:,} vectors of {width} numbers in {out}"
-    output.deliver(result, lambda console: console.print(told, soft_wrap=True))
+    output.deliver(result, lambda console: console.print(told))

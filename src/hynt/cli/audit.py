@@ -99,11 +99,10 @@ def _print(console: Console, result: dict[str, Any]) -> None:
         print_table(console, ("rank", "score", "fact", "looks wrong", "the model would have said"), rows)
     console.print(
         f"{result['judged']:,} of {result['facts']:,} facts judged in {duration(result['seconds'])}, "
-        f"ranked in {result['out']}",
-        soft_wrap=True,
+        f"ranked in {result['out']}"
     )
     for reason, count in result["not_judged"].items():
-        console.print(f"{count:,} not judged: {reason}", soft_wrap=True)
+        console.print(f"{count:,} not judged: {reason}")
     if result["not_asked"]:
         console.print(f"{result['not_asked']:,} components were not asked: the model does not answer them")
 

@@ -104,8 +104,8 @@ def _print_comparison(console: Console, result: dict[str, Any]) -> None:
     console.print(f"kept in {', '.join(result['files'])}")
     if result["recommended"] is not None:
         command = result["recommended"]["command"]  # on a line of its own, to be copied
-        console.print(result["recommended"]["sentence"].removesuffix(command).rstrip(), soft_wrap=True)
-        console.print(f"  {command}", soft_wrap=True)
+        console.print(result["recommended"]["sentence"].removesuffix(command).rstrip())
+        console.print(f"  {command}")
 
 
 @dataclass(frozen=True)

@@ -124,14 +124,14 @@ def complete(
 def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) -> None:
     told = f"{plural(result['questions'], 'question')}, {plural(result['rows'], 'row')} in {visible(result['out'])}"
     if was_finished:
-        console.print(f"{told}: it was done already", soft_wrap=True)
+        console.print(f"{told}: it was done already")
         return
     if result["resumed_from"]:
         told += f" ({result['resumed_from']:,} were answered before)"
-    console.print(f"{told}; {result['seconds']:.1f} s, {result['questions_per_second']:,.0f} a second", soft_wrap=True)
+    console.print(f"{told}; {result['seconds']:.1f} s, {result['questions_per_second']:,.0f} a second")
     if result["without_answer"]:
         have = f"{plural(result['without_answer'], 'question')} {'has' if result['without_answer'] == 1 else 'have'}"
-        console.print(f"{have} no answer; the column `error` says why", soft_wrap=True)
+        console.print(f"{have} no answer; the column `error` says why")
 
 
 def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalReport, graph: KnowledgeGraph) -> None:
@@ -149,35 +149,30 @@ def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalRep
     console.print(
         f"{plural(result['proposals'], 'proposal')} in {visible(result['out'])} "
         f"({result['of_entities']:,} of entities, {result['of_numbers']:,} of numbers), "
-        f"from {plural(result['questions'], 'question')} about {plural(result['relations_lacked'], 'relation')}",
-        soft_wrap=True,
+        f"from {plural(result['questions'], 'question')} about {plural(result['relations_lacked'], 'relation')}"
     )
     if not result["questions"] and not result["not_answerable"]:
         console.print("no entity lacks a relation that enough of its peers have: a lower --share asks for fewer peers")
     elif not result["proposals"] and result["below_threshold"]:
         console.print(
             f"{result['below_threshold']:,} answers were not sure enough: a lower --threshold, or a higher --widest "
-            "for numbers, lets them in",
-            soft_wrap=True,
+            "for numbers, lets them in"
         )
     if result["oversight_rate"] is None:
         console.print(
             "too little was held out to tell what the graph lacks by oversight: probabilities say how likely an answer "
-            "is, if there is one",
-            soft_wrap=True,
+            "is, if there is one"
         )
     elif result["questions"]:
         console.print(
             "for every 100 facts of its validation split the graph seems to lack "
             f"{100 * result['oversight_rate']:,.2f} by oversight; its other gaps are taken to be "
             "right, as a country without railways has no length of them; "
-            "--threshold 0 lists every guess",
-            soft_wrap=True,
+            "--threshold 0 lists every guess"
         )
     if result["checked"]:
         console.print(
-            f"hidden facts say something of {result['checked']:,} of them, and confirm {result['confirmed']:,}",
-            soft_wrap=True,
+            f"hidden facts say something of {result['checked']:,} of them, and confirm {result['confirmed']:,}"
         )
 
 

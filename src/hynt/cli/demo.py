@@ -38,10 +38,10 @@ def demo(
         console.print("\nTwo things to try:")
         commands = ["hynt serve world", "hynt demo --out runs/world"]
     else:
-        console.print(f"\nThe run is kept in {out}. Two things to try:", soft_wrap=True)
+        console.print(f"\nThe run is kept in {out}. Two things to try:")
         commands = [f"hynt serve {shlex.quote(str(out))}", f"hynt predict {shlex.quote(str(out))} {asked}"]
     for command in commands:
-        console.print(f"  {command}", soft_wrap=True)
+        console.print(f"  {command}")
 
 
 def _ask(console: Console, run: Run) -> None:

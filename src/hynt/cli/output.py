@@ -89,21 +89,18 @@ def console() -> Console:
     from rich.table import Table
 
     class FittingConsole(Console):
-        """Tells a wide table in parts, one below the other, rather than breaking words and cutting numbers, and ends
-        lines at words.
+        """Tells a wide table in parts, one below the other, rather than breaking words and cutting numbers. Lines end
+        at words on a terminal, and nowhere else; but a command is there to be copied.
         """
 
         def print(self, *objects: Any, **how: Any) -> None:
-            is_command = any(str(one).lstrip().startswith("hynt ") for one in objects)
-            if self.is_terminal and not is_command:  # a terminal would break words; a command is there to be copied
-                how["soft_wrap"] = False
-            if self.is_terminal and not is_command and all(isinstance(one, str) for one in objects):
-                objects = tuple(hanging(one, self.width) for one in objects)
             if len(objects) == 1 and isinstance(objects[0], Table):
                 for part in _parts(objects[0], self.width):
                     super().print(part, **how)
-            else:
-                super().print(*objects, **how)
+                return
+            is_whole = not self.is_terminal or any(str(one).lstrip().startswith("hynt ") for one in objects)
+            told = objects if is_whole else tuple(hanging(str(one), self.width) for one in objects)
+            super().print(*told, soft_wrap=is_whole, **how)
 
     width = None if sys.stdout.isatty() else _WIDTH_OF_FILES
     return FittingConsole(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)

@@ -47,9 +47,7 @@ def report(
 
 
 def _print_report(console: Console, result: dict[str, Any]) -> None:
-    console.print(
-        f"{result['out']}: {result['bytes'] / 1e3:,.0f} kB, {len(result['sections'])} sections", soft_wrap=True
-    )
+    console.print(f"{result['out']}: {result['bytes'] / 1e3:,.0f} kB, {len(result['sections'])} sections")
     how = "measured before; the split was not read again" if result["reused"] else "measured now"
     console.print(f"figures of the {result['split']} split: {how}; times it was read: {result['reads_of_split']}")
 

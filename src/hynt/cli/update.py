@@ -108,7 +108,7 @@ def _print(console: Console, result: dict[str, Any]) -> None:
 
 def _print_changes(console: Console, lines: list[str]) -> None:
     for line in lines:
-        console.print(visible(line), soft_wrap=True, markup=False, highlight=False)
+        console.print(visible(line))
 
 
 def _print_log(console: Console, versions: list[dict[str, Any]]) -> None:

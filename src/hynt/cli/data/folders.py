@@ -44,7 +44,7 @@ def _tell_split(console: Console, result: dict[str, Any]) -> None:
     console.print(f"{result['held_out']:,} entities held out.")
     for name in ("training", "asked"):
         sizes = ", ".join(f"{split} {count:,}" for split, count in result[name].items())
-        console.print(f"{visible(result['out'])}/{name}: {sizes}", soft_wrap=True)
+        console.print(f"{visible(result['out'])}/{name}: {sizes}")
 
 
 def clean(
@@ -63,7 +63,7 @@ def clean(
 
     def text(console: Console) -> None:
         for name in found["removed"]:
-            console.print(f"removed {name}", markup=False, highlight=False)
-        console.print(f"{len(found['removed'])} left-overs removed from {folder}", markup=False, highlight=False)
+            console.print(f"removed {name}")
+        console.print(f"{len(found['removed'])} left-overs removed from {folder}")
 
     output.deliver(found, text)

@@ -94,7 +94,7 @@ def _tell(result: dict[str, Any], done: ImportResult, out: Console) -> None:
     out.print(f"{plural(importing['read'], 'record')} read, {importing['kept']:,} kept, {rejected:,} rejected.")
     tell_problems({**result, **importing}, out)
     tell_outcome({**importing, "counts": result["counts"]}, out)
-    out.print(f"Saved in {visible(result['graph'])}", soft_wrap=True)
+    out.print(f"Saved in {visible(result['graph'])}")
     tell_beside(result["beside"], out)
 
 
@@ -115,11 +115,11 @@ def _tell_preview(result: dict[str, Any], report: ReadReport, out: Console) -> N
     outcome = result["outcome"]
     out.print(f"The first {plural(len(outcome['facts']), 'fact')}:")
     for fact in outcome["facts"]:
-        out.print(f"  {visible(fact)}", soft_wrap=True)
+        out.print(f"  {visible(fact)}")
     out.print(f"{plural(len(outcome['relations']), 'relation')}:")
     for one in outcome["relations"]:
         kind = f"number{' in ' + one['unit'] if one['unit'] else ''}" if one["kind"] == "number" else "entity"
-        out.print(f"  {visible(one['label'] or one['relation'])}: {kind}, {plural(one['uses'], 'use')}", soft_wrap=True)
+        out.print(f"  {visible(one['label'] or one['relation'])}: {kind}, {plural(one['uses'], 'use')}")
     tell_outcome(outcome, out)
     out.print("Nothing was written.")
 
@@ -231,7 +231,7 @@ def tell_beside(beside: list[dict[str, str]], out: Console) -> None:
         out.print("Not read, in the same folder:")
     for file in beside:
         reads = f"; to read it, add: {visible(file['option'])}" if file["option"] else ""
-        out.print(f"  {visible(Path(file['file']).name)}: {file['what']}{reads}", soft_wrap=True)
+        out.print(f"  {visible(Path(file['file']).name)}: {file['what']}{reads}")
 
 
 def tell_outcome(outcome: Mapping[str, Any], out: Console) -> None:
@@ -317,9 +317,9 @@ def leak_text(leak: Mapping[str, Any], one: str, other: str, pairs: int, other_p
 
 def _tell_list(problems: list[dict[str, str]], out: Console) -> None:
     for problem in problems:
-        out.print(f"{visible(problem['where'])}: {problem['reason']}: {visible(problem['what'])}", soft_wrap=True)
+        out.print(f"{visible(problem['where'])}: {problem['reason']}: {visible(problem['what'])}")
         if problem["advice"]:
-            out.print(f"  what to do: {visible(problem['advice'])}", soft_wrap=True)
+            out.print(f"  what to do: {visible(problem['advice'])}")
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -350,4 +350,4 @@ def export(
         "facts": {split: len(table) for split, table in loaded.splits.items()},
     }
     told = f"{len(loaded):,} facts written to {visible(str(out))}"
-    output.deliver(result, lambda screen: screen.print(told, soft_wrap=True))
+    output.deliver(result, lambda screen: screen.print(told))

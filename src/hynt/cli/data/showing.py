@@ -167,7 +167,7 @@ def _tell_outliers(result: dict[str, Any], out: Console) -> None:
         told = f"{found['found']:,} numbers lie outside the robust range of their relation"
     out.print(f"{told}. The furthest out:" if found["suspicious"] else f"{told}.")
     for item in found["suspicious"]:
-        out.print(f"  {item['distance']:>8,.1f} ×  {visible(item['fact']['text'])}", soft_wrap=True)
+        out.print(f"  {item['distance']:>8,.1f} ×  {visible(item['fact']['text'])}")
 
 
 _HEADINGS = {"head": "", "tail": "as the tail of", "value": "as the value of a qualifier of"}
@@ -278,7 +278,7 @@ def _tell_relation(result: dict[str, Any], out: Console) -> None:
     if result["examples"]:
         out.print("For example:", style="dim")
         for text in result["examples"]:
-            out.print(f"  {visible(text)}", soft_wrap=True)
+            out.print(f"  {visible(text)}")
 
 
 def _tell(result: dict[str, Any], out: Console) -> None:
@@ -292,12 +292,12 @@ def _tell(result: dict[str, Any], out: Console) -> None:
         if facts and heading:
             out.print(f"{heading}:", style="dim")
         for fact in facts:
-            out.print(f"  {visible(fact['text'])}", soft_wrap=True)
+            out.print(f"  {visible(fact['text'])}")
     if result["left_out"]:
         total = sum(result["counts"].values())
         out.print(f"… and {result['left_out']:,} more facts: --limit {total} shows all.", style="dim")
     if result["picture"]:
-        out.print(f"Picture in {visible(result['picture'])}", soft_wrap=True)
+        out.print(f"Picture in {visible(result['picture'])}")
 
 
 # A fact as a JSON object, with ids for programs and names for people.
