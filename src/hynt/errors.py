@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 LONGEST = 2_000
-"""Characters of a sentence: what a file or a library said of it is quoted, but not at any length."""
+"""The longest sentence of an error, in characters: what a file or a library said is quoted, and cut."""
 
 
 def _of_bounded_length(what: str) -> str:

@@ -20,7 +20,7 @@ LEAST = 0.5
 
 
 class Progress:
-    """Who is told how a job goes. This one says nothing; `ShownProgress` shows it to a person."""
+    """Hears how a job goes. This one stays silent; `ShownProgress` shows it to a person."""
 
     def update(
         self,
@@ -34,7 +34,7 @@ class Progress:
         seconds_left: float | None = None,
         always: bool = False,
     ) -> None:
-        """So much is done, of so much.
+        """How much is done, of how much in all.
 
         `share` of the stage, where it is not `done / total`; `seconds_left`, where the job knows better than its pace
         so far; `always`: say it even where something was said a moment ago.

@@ -1,4 +1,4 @@
-"""What a tracker is: somebody who is told what a run is, each number as it comes, and how it ended.
+"""Trackers: each hears what a run is, every number as it comes, and how training ended.
 
 `metrics.jsonl` in the run folder is always written and needs none of this.
 """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NAMED = 5
 """How many relations a note names."""
 COMPILED_FROM = 240.0
-"""Seconds of training on a GPU from which on compiling the steps, which takes a minute of them, is won back."""
+"""The shortest training on a GPU, in seconds, in which compiling the steps, which takes a minute, pays off."""
 
 AnyGraph = KnowledgeGraph | str | os.PathLike[str]
 """A graph in memory, the folder of a saved one, or the name of a built-in one."""

@@ -256,9 +256,9 @@ def _value(value: Any) -> str:
 
 PANELS = 6
 ENOUGH = 4
-"""Values of one head over time from which on a curve says something."""
+"""The fewest values of one head over time that make a curve."""
 HELD_OUT = 2
-"""Of them held out, from which on a series is no better for having more."""
+"""The number of held-out values beyond which a series is no better for having more."""
 A_RELATION = 2
 POINTS = 60
 

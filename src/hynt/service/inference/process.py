@@ -24,7 +24,7 @@ FOLLOW = "follow"
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
 _STEADY = 60.0
-"""A process that lived this many seconds died of something new: the next one is started without a pause."""
+"""A process that lived for this many seconds died of something new: the next one starts without a pause."""
 
 
 class InferenceProcess:

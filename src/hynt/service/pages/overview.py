@@ -117,7 +117,7 @@ def _linked(value: Mapping[str, Any], entity: str) -> dict[str, Any]:
 
 
 NEARLY_ALWAYS = 0.5
-"""The share of facts from which on a qualifier is said to belong to them."""
+"""The least share of facts that carry a qualifier for it to be called usual."""
 
 
 def pattern_of(found: Mapping[str, Any]) -> str:

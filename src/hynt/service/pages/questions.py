@@ -31,7 +31,7 @@ BLANK = "?"
 TRIPLET = ("head", "relation", "tail")
 TOPS = (10, 25, 50, 100)
 MOST_QUALIFIERS = 16
-"""More find no room in an address."""
+"""The most qualifiers that fit in an address."""
 RULES = ("type", "unknown")
 
 
