@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -193,27 +194,6 @@ def _named(graph: KnowledgeGraph, kind: int, index: int) -> tuple[str, str]:
     return graph.relations[index].name, graph.relation_labels[index]
 
 
-def write_rows(rows: Iterator[dict[str, Any]], out: Path) -> int:
-    """Parquet, whole or not at all; returns how many rows it has."""
-    total = 0
-    with whole_file(out) as file, pq.ParquetWriter(file, SCHEMA, compression="zstd") as writer:
-        for batch in _batches(rows):
-            writer.write_batch(batch)
-            total += batch.num_rows
-    return total
-
-
-def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
-    waiting: list[dict[str, Any]] = []
-    for row in rows:
-        waiting.append(row)
-        if len(waiting) == _ROWS_AT_ONCE:
-            yield pa.RecordBatch.from_pylist(waiting, SCHEMA)
-            waiting = []
-    if waiting:
-        yield pa.RecordBatch.from_pylist(waiting, SCHEMA)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Table):
     """Every judged component and fact: a table with a row per fact, most suspicious first."""
@@ -285,7 +265,12 @@ class Audit(Table):
 
     def write(self, out: str | os.PathLike[str], *, components: bool = False) -> int:
         """Parquet, whole or not at all; returns how many rows it has."""
-        return write_rows(self.rows(components=components), Path(out))
+        rows, total = self.rows(components=components), 0
+        with whole_file(Path(out)) as file, pq.ParquetWriter(file, SCHEMA, compression="zstd") as writer:
+            while some := list(islice(rows, _ROWS_AT_ONCE)):
+                writer.write_batch(pa.RecordBatch.from_pylist(some, SCHEMA))
+                total += len(some)
+        return total
 
     def to_arrow(self, *, components: bool = False) -> pa.Table:
         """An Arrow table with the columns of the file."""
