@@ -29,7 +29,8 @@ def test_a_preview_shows_facts_relations_and_what_is_left_out_and_writes_nothing
         assert words in done.out, words
     assert sorted(path.name for path in tmp_path.iterdir()) == ["facts.csv"]
     found = hynt("data", "import", tmp_path / "facts.csv", "--preview", "--on-error", "skip", "--json").json
-    assert [one["kind"] for one in found["outcome"]["relations"]] == ["entity", "entity"]
+    kinds = {one["relation"]: one["kind"] for one in found["outcome"]["relations"]}
+    assert kinds == {"mass": "number", "year": "entity", "knows": "entity"}  # a unit beside a tail makes it a number
 
 
 def test_an_import_needs_a_place(hynt, source):
