@@ -16,11 +16,11 @@ from torch import Tensor
 
 LANES = 32
 """Columns that a program takes, one for each thread of a warp. Each warp takes filters of its own."""
-FACTS, WARPS_THERE, SPLITS = {0: 4, 1: 2}, 4, 2
+FACTS, WARPS_THERE, SPLITS = {0: 2}, 4, 2
 """Of the way there: facts that a program takes at once, by how many qualifiers they have room for (of others 1), its
 warps, and among how many programs the filters are split.
 """
-FILTERS, WARPS_BACK, PROGRAMS = {0: 4, 1: 2, 2: 2, 4: 2}, 4, 2048
+FILTERS, WARPS_BACK, PROGRAMS = {0: 4, 1: 2, 2: 2, 4: 2}, 4, 1024
 """Of the way back: filters that a warp takes at once, by the same (of others 1), warps, and about how many programs."""
 HELD = 8
 """Qualifiers of a fact that a program adds up for. Where there is room for more, several programs find the minima."""
