@@ -11,7 +11,8 @@ python -m benchmarks.laptop_study table --out study.json
 python -m benchmarks.laptop_study default --out docs/results/raw/laptop-study.json
 
 The table names for each part and budget what validation places first among the models that answer most tasks, and shows
-its figures on test. `default` writes these choices where `hynt train --minutes` reads them.
+its figures on test. `default` writes these choices where `hynt train --minutes` reads them, and `page` prints the table
+of docs/results/laptop.md.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from benchmarks.pinned_jobs import Job, last_cores, run_pinned
 from benchmarks.result_file import (
     ResultFile,
     Row,
+    Run,
     graph_fingerprint,
     read_results,
     row_of_trial,
@@ -53,6 +55,7 @@ DEFAULTS = Path(__file__).resolve().parent.parent / "src" / "hynt" / "training" 
 PLAN = "plan"
 """The row of what was to be run, and of the parts' sizes."""
 ROWS = "Instead of the three options above, for many at once, with commas between; earlier ones come first. Repeatable."
+SHIPPED = ("mrr", "hits@10", "rmse", "mae")
 BESIDE, STARTING = 1.15, 25.0
 """How long a row takes in all: its minutes so many times, and seconds for starting and for questions."""
 
@@ -202,6 +205,24 @@ def joined(found: ResultFile, other: ResultFile) -> ResultFile:
     return found
 
 
+def shortened(found: ResultFile) -> ResultFile:
+    """For the file that is shipped, which holds hundreds of rows: without settings, which follow from preset, changes
+    and commit, single relations, curves, and metrics beside the main ones.
+    """
+
+    def short(run: Run) -> Run:
+        metrics = {
+            split: {
+                task: {scope: {name: one[name] for name in SHIPPED if name in one} for scope, one in scopes.items()}
+                for task, scopes in tasks.items()
+            }
+            for split, tasks in run.metrics.items()
+        }
+        return replace(run, metrics=metrics, per_relation={}, curve=[])
+
+    return replace(found, rows=[replace(row, settings={}, runs=[short(run) for run in row.runs]) for row in found.rows])
+
+
 def processor() -> str:
     """What the system calls the processor, since seconds of one are not those of another."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
@@ -240,9 +261,55 @@ def table(found: ResultFile) -> str:
     return "\n".join([*lines, "", f"not run: {', '.join(missing) or 'nothing'}"])
 
 
-def write_defaults(found: ResultFile, path: Path = DEFAULTS) -> None:
-    """What `hynt train --minutes` reads: for each part and budget for which several models were tried, the first, or
-    hynt where that is better at links, which runs are judged by.
+INDUCTIVE, TWO = "hynt-inductive", "hynt and hynt-inductive"
+"""Asked as one, each trained for half the time."""
+
+
+def page(found: ResultFile) -> str:
+    """The table of docs/results/laptop.md: link MRR on test in all positions, of the models that are defaults, of the
+    other one that validation places first at links, and of two as one.
+    """
+    plan, known = found.row(PLAN), {(case["graph"], case["minutes"]): case for case in defaults(found)}
+    sizes = plan.measured["graphs"] if plan else {}
+    lines = []
+    for graph, minutes, device, rows, _ in placed(found):
+        if device != "cpu" or (case := known.get((graph, minutes))) is None:
+            continue
+        by_model = {str(row.model): row for row in rows}
+        others = {model: row for model, row in by_model.items() if model not in (USUAL, INDUCTIVE)}
+        best = max(
+            others, key=lambda model: others[model].runs[0].metric("valid", "link", "triplet", "mrr") or 0.0, default=""
+        )
+        two = next(
+            (
+                row
+                for row in found.rows
+                if (row.graph, row.model) == (graph, TWO) and row.measured["minutes"] == minutes
+            ),
+            None,
+        )
+        cells = [_link(by_model.get(model), bold=model == case["model"]) for model in (USUAL, INDUCTIVE)]
+        cells += [f"`{best}` {_link(others[best], bold=best == case['model'])}" if best else "–", _link(two)]
+        facts = sum(sizes[graph]["splits"].values())
+        name = graph.rpartition(" ")[0]
+        place = f"{name}, {facts:,} | {case['numbers']:.2f} | {minutes:g}".replace("world", "`world`")
+        lines.append((facts, f"| {place} | {' | '.join(cells)} | {len(rows)} |"))
+    head = [
+        "| graph, facts | numbers | minutes | `hynt` | `hynt-inductive` | best other | two as one | tried |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    return "\n".join([*head, *(line for _, line in sorted(lines))])
+
+
+def _link(row: Row | None, *, bold: bool = False) -> str:
+    value = None if row is None else row.runs[0].metric("test", "link", "all", "mrr")
+    text = "–" if value is None else f"{value:.3f}"[1:]
+    return f"**{text}**" if bold else text
+
+
+def defaults(found: ResultFile) -> list[dict[str, Any]]:
+    """For each part and budget for which several models were tried, the first, or hynt where that is better at links,
+    which runs are judged by.
     """
     plan = found.row(PLAN)
     sizes = plan.measured["graphs"] if plan else {}
@@ -253,15 +320,21 @@ def write_defaults(found: ResultFile, path: Path = DEFAULTS) -> None:
             numbers = round(sizes[graph]["number_tails"] / facts, 3)
             links = {row.model: row.runs[0].metric("valid", "link", "triplet", "mrr") or 0.0 for row in rows}
             model = USUAL if links.get(USUAL, 0.0) > links[chosen.model] else str(chosen.model)
-            case = Case(graph, device, minutes, facts, numbers, model)
-            cases.append(json.dumps(case._asdict()))
+            whole = int(minutes) if minutes == int(minutes) else minutes
+            cases.append(Case(graph, device, whole, facts, numbers, model)._asdict())
+    return cases
+
+
+def write_defaults(found: ResultFile, path: Path = DEFAULTS) -> None:
+    """What `hynt train --minutes` reads."""
+    cases = [json.dumps(case) for case in defaults(found)]
     path.write_text("[\n" + ",\n".join(sorted(cases)) + "\n]\n", encoding="utf-8")
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=["run", "join", "table", "default"])
+    parser.add_argument("verb", choices=["run", "join", "table", "default", "page"])
     parser.add_argument("--graph", action="append", metavar="NAME=FOLDER", default=None, help="Repeatable.")
     parser.add_argument("--facts", default="2000,10000,60000,170000", help="Sizes of the parts.")
     parser.add_argument("--minutes", default="3,10,30", help="Of training, for each model.")
@@ -289,11 +362,11 @@ def main() -> None:
             print(line, flush=True)
     found = read_results(given.out, "run it first: laptop_study run")
     if given.verb == "join":
-        found = joined(found, read_results(given.other))
+        found = shortened(joined(found, read_results(given.other)))
         found.write(given.out)
     if given.verb == "default":
         write_defaults(found)
-    print(table(found))
+    print(page(found) if given.verb == "page" else table(found))
 
 
 if __name__ == "__main__":

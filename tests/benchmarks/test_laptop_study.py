@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import json
 
-from benchmarks.laptop_study import DEFAULTS, joined, rows_wanted, study, study_at_once, table, write_defaults
+from benchmarks.laptop_study import (
+    DEFAULTS,
+    joined,
+    page,
+    rows_wanted,
+    shortened,
+    study,
+    study_at_once,
+    table,
+    write_defaults,
+)
 from benchmarks.result_file import RAW, ResultFile, Row, Run, read_results
 from hynt.graph.storage import save_graph
 from hynt.training.default_model import Case
+from tests.conftest import ROOT
 from tests.training.small_graph import small_graph
 
 
@@ -63,6 +74,15 @@ def test_rows_and_plans_of_two_files_become_one():
     assert "\nnot run: one row, two row" in table(both)
 
 
+def test_rows_are_shipped_with_what_tables_ask_for():
+    metrics = {"test": {"link": {"all": {"mrr": 0.5, "hits@3": 0.6, "hits@10": 0.7}}}}
+    run = Run(0, metrics, {"train": 9.0}, {"epochs": 3}, [[1, 2.0, 0.4]], {"height": {"rmse": 1.0}})
+    row = Row("one", [], "cpu", "abcdef0", "hynt", changes=["a=1"], settings={"seed": 0}, runs=[run])
+    (short,) = shortened(ResultFile("models", [row])).rows
+    assert (short.commit, short.changes, short.settings) == ("abcdef0", ["a=1"], {})
+    assert short.runs == [Run(0, {"test": {"link": {"all": {"mrr": 0.5, "hits@10": 0.7}}}}, run.seconds, run.cost)]
+
+
 def test_settings_of_a_study_are_kept_in_its_rows_and_decide_no_default(tmp_path):
     save_graph(small_graph(people=40), tmp_path / "graph")
     graphs, out = {"small": str(tmp_path / "graph")}, tmp_path / "study.json"
@@ -95,3 +115,8 @@ def test_defaults_are_what_validation_places_first_where_several_were_tried(tmp_
 def test_the_shipped_defaults_are_those_of_the_shipped_study(tmp_path):
     write_defaults(read_results(RAW / "laptop-study.json"), tmp_path / "defaults.json")
     assert (tmp_path / "defaults.json").read_text(encoding="utf-8") == DEFAULTS.read_text(encoding="utf-8")
+
+
+def test_the_page_has_the_table_of_the_shipped_study():
+    written = (ROOT / "docs" / "results" / "laptop.md").read_text(encoding="utf-8")
+    assert page(read_results(RAW / "laptop-study.json")) in written, "say: python -m benchmarks.laptop_study page"
