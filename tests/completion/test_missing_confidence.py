@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.missing_quality import precision
+from benchmarks.missing_quality import Compared, precision
 from hynt.asking.predictor import Predictor
 from hynt.calibration.calibration import calibrate
 from hynt.completion.missing_confidence import Answered, ExpectedPlaces, checked_oversights, fit_confidence
@@ -115,7 +115,8 @@ def test_hidden_test_facts_are_found_though_nothing_else_is_missing(opened):
         assert said == pytest.approx(right, abs=0.05), (least, count)
         chosen = found.proposals.probability >= least
         assert found.is_confirmed[chosen].mean() == pytest.approx(right)
-    (row,) = [row for row in precision(run, found) if (row["of"], row["least"]) == ("all", least)]
+    (row,) = [row for row in precision(Compared.of(run, found)) if (row["of"], row["least"]) == ("all", least)]
+    assert row.pop("error") < 0.05
     assert row == {
         "of": "all",
         "least": least,
@@ -123,6 +124,19 @@ def test_hidden_test_facts_are_found_though_nothing_else_is_missing(opened):
         "said": round(said, 4),
         "confirmed": round(right, 4),
     }
+
+
+def test_the_error_of_a_share_is_that_of_relations_which_are_right_or_wrong_together():
+    """Said .8 of 40 relations with 25 proposals each, of which all or none are true: chance is that of forty draws."""
+    chance, apart, errors = np.random.default_rng(SEED), [], []
+    for _ in range(200):
+        relation = np.repeat(np.arange(40), 25)
+        right = (chance.random(40) < 0.8)[relation]
+        row = precision(Compared(np.full(1_000, 0.8), right, np.zeros(1_000, np.bool_), relation.astype(str)))[1]
+        apart.append(row["confirmed"] - row["said"])
+        errors.append(row["error"])
+    assert np.mean(errors) == pytest.approx(np.std(apart), rel=0.15)
+    assert np.mean(errors) > 4 * np.sqrt(0.8 * 0.2 / 1_000)
 
 
 def test_chosen_heads_have_the_probabilities_they_have_among_all(opened):
