@@ -10,7 +10,8 @@ no other split is looked at.
 first by how far the intervals made for them reach beside the spread of their relation, what they cover and how wide
 they are, beside intervals of one width for each relation, with and without the same furthest ends. The score is that of
 Winkler (1972): the width, and, of a truth outside, twenty times how far it lies outside. It is lowest where the true
-quantiles are told, so that neither wide intervals nor giving hard questions up make it better.
+quantiles are told, so that neither wide intervals nor giving hard questions up make it better. With `--only-thirds`
+nothing else is measured, and no other split is read.
 
 A run that has no calibration yet is calibrated on its validation split first, which is kept in it. Each reading of the
 split is counted in the run. With `--require LOW HIGH` the command fails unless every coverage lies between the two.
@@ -34,26 +35,38 @@ from benchmarks.result_file import write_measured
 from hynt import __version__
 from hynt.asking.predictor import Predictor
 from hynt.calibration.calibration import SPLIT, NumberReading, read_numbers
-from hynt.calibration.intervals import ENOUGH, fit_conditional_radii, fit_radii
+from hynt.calibration.intervals import (
+    ENOUGH,
+    fit_conditional_radii,
+    fit_radii,
+    furthest_ends,
+    never_negative,
+    training_edges,
+    training_spread,
+)
 from hynt.calibration.measuring import LEVEL, coverage, measure
 from hynt.calibration.reach import AskedNumbers, ResidualScale
 from hynt.errors import HyntError
 from hynt.front.run import load
+from hynt.runs.opening import LoadedRun
 
 
-def measured(predictor: Predictor, split: str) -> dict[str, Any]:
+def measured(predictor: Predictor, split: str, *, only_thirds: bool = False) -> dict[str, Any]:
     """What is known of one run, for JSON."""
-    loaded, calibration = predictor.loaded, predictor.calibration
+    loaded, began = predictor.loaded, time.monotonic()
     told: dict[str, Any] = {"run": loaded.run.path.name, "graph": loaded.graph.name, **loaded.described()}
+    if only_thirds:
+        told["thirds"] = thirds(loaded, read_numbers(loaded, SPLIT, predictor.device))
+        return told | {"split": SPLIT, "seconds": round(time.monotonic() - began, 2)}
+    calibration = predictor.calibration
     if calibration.missing:
         return told | {"not_calibrated": calibration.missing}
-    began = time.monotonic()
     told |= {"split": split, "reads_of_split": loaded.run.count_read(split)}
     told["valid"] = {task: dict(found) for task, found in calibration.tasks.items()}
     told["measured"] = measure(loaded, calibration, split, predictor.device)
     readings = {name: read_numbers(loaded, name, predictor.device) for name in dict.fromkeys((SPLIT, split))}
     told["halves"] = halves(predictor, readings)
-    told["thirds"] = thirds(predictor, readings[SPLIT])
+    told["thirds"] = thirds(loaded, readings[SPLIT])
     told["one_width_each"] = one_width_each(predictor, readings[SPLIT], readings[split])
     return told | {"seconds": round(time.monotonic() - began, 2)}
 
@@ -74,7 +87,8 @@ def halves(
     found = [one for one in readings.values() if one is not None]
     if not found or fitted is None or fitted.scale is None:
         return None
-    scaling, random, nothing = loaded.scaling, np.random.default_rng(0), _nothing(fitted.scale)
+    scaling, random = loaded.scaling, np.random.default_rng(0)
+    nothing = ResidualScale.none(fitted.scale.vocabulary, fitted.scale.edges, fitted.scale.spread)
     asked = AskedNumbers.joined([one.asked for one in found])
     truth = np.concatenate([one.questions.truth for one in found])
     rows = []
@@ -105,32 +119,34 @@ _WIDEST = 50.0
 """In training ranges; relations with one number in training have no range to measure by."""
 
 
-def thirds(predictor: Predictor, numbers: NumberReading | None, times: int = TIMES) -> dict[str, Any] | None:
+def thirds(loaded: LoadedRun, numbers: NumberReading | None, times: int = 20) -> dict[str, Any] | None:
     """Validation numbers halved at random: intervals made for the question and those of one width for each relation,
     of all questions and of each third of them; means, and how far they stray.
     """
-    fitted = predictor.calibration.radii
-    if numbers is None or fitted is None or fitted.scale is None:
+    if numbers is None:
         return None
-    scaling, random, nothing = predictor.loaded.scaling, np.random.default_rng(0), _nothing(fitted.scale)
-    truth, ends = numbers.questions.truth, fitted.ends_at_zero
+    graph, scaling, random = loaded.graph, loaded.scaling, np.random.default_rng(0)
+    tables = [graph.split(name) for name in loaded.known_splits]
+    spread, edges = training_spread(graph, tables, scaling), training_edges(graph, tables, scaling)
+    nothing, limits = ResidualScale.none(graph.vocabulary, edges, spread), furthest_ends(graph, tables, scaling)
+    truth, ends = numbers.questions.truth, never_negative(graph.vocabulary, tables)
     rows: dict[str, list[list[float]]] = {}
     for _ in range(times):
         fitted_on, left = _halved(random.random(len(truth)) < 0.5)
         on, rest, true = numbers.asked.take(fitted_on), numbers.asked.take(left), truth[left]
         known = scaling.scale(on.relation, truth[fitted_on])
-        least, most = (end[on.relation] for end in fitted.limits) if fitted.limits is not None else (-np.inf, np.inf)
+        least, most = limits[:, on.relation]
         is_beyond = (truth[fitted_on] < least) | (truth[fitted_on] > most)
         conditional = fit_conditional_radii(on, known, nothing, is_beyond)
-        one = replace(fit_radii(on.relation, np.abs(known - on.scaled), nothing.spread), ends_at_zero=ends)
+        one = replace(fit_radii(on.relation, np.abs(known - on.scaled), spread), ends_at_zero=ends)
         kinds = {
-            "for_the_question": replace(conditional, ends_at_zero=ends, limits=fitted.limits),
+            "for_the_question": replace(conditional, ends_at_zero=ends, limits=limits),
             "one_width_each": one,
-            "one_width_each_same_ends": replace(one, limits=fitted.limits),
+            "one_width_each_same_ends": replace(one, limits=limits),
         }
         reach = conditional.reach(rest)
         assert reach is not None  # a scale was given
-        far = sum(reach) / nothing.spread[rest.relation]
+        far = sum(reach) / spread[rest.relation]
         third = np.argsort(np.argsort(far, kind="stable")) * 3 // len(far)
         for name, radii in kinds.items():
             low, high = radii.interval(scaling, rest.relation, rest.scaled, LEVEL, radii.reach(rest))
@@ -150,11 +166,6 @@ def thirds(predictor: Predictor, numbers: NumberReading | None, times: int = TIM
         each = [{"coverage": marks[at], "width": marks[at + 1]} for at in (4, 6, 8)]
         told[name] = dict(zip(("median_width", "score", "coverage", "width"), marks, strict=False)) | {"thirds": each}
     return told
-
-
-def _nothing(scale: ResidualScale) -> ResidualScale:
-    """The same without any effect."""
-    return ResidualScale.none(scale.vocabulary, scale.edges, scale.spread)
 
 
 def one_width_each(
@@ -202,7 +213,7 @@ def line(told: dict[str, Any]) -> str:
             covered = ", ".join(f"{part['coverage']['mean']:.3f}" for part in one["thirds"] if part["coverage"])
             parts.append(f"{words}: score {one['score']['mean']:.3f}, by thirds {covered}")
     for task in ("link", "relation"):
-        if task in told["measured"]:
+        if task in told.get("measured", {}):
             error = told["measured"][task]
             before, after = error["calibration_error_before"], error["calibration_error_after"]
             parts.append(f"{task} calibration error {before:.4f} to {after:.4f}")
@@ -222,6 +233,7 @@ def main() -> int:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
     parser.add_argument("--split", default="test")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--only-thirds", action="store_true")
     parser.add_argument("--require", type=float, nargs=2, metavar=("LOW", "HIGH"))
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
@@ -230,7 +242,7 @@ def main() -> int:
     for path in given.runs:
         try:
             predictor = load(path, given.device, lambda text: print(text, file=sys.stderr, flush=True))
-            told = measured(predictor, given.split)
+            told = measured(predictor, given.split, only_thirds=given.only_thirds)
         except HyntError as problem:
             told = {"run": path.name, "error": str(problem)}
             print(f"{path.name}: {problem}", file=sys.stderr, flush=True)

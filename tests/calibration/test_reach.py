@@ -76,7 +76,7 @@ def test_a_model_with_one_number_has_short_intervals_where_there_is_little_noise
 def test_one_width_for_each_relation_gives_hard_questions_up(one_number):
     """It may be as narrow in the mean, and covers nine tenths in all: the score says which intervals are better."""
     run = load(one_number, "cpu")
-    told = interval_coverage.thirds(run, read_numbers(run.loaded, "valid", CPU), times=4)
+    told = interval_coverage.thirds(run.loaded, read_numbers(run.loaded, "valid", CPU), times=4)
     assert told["questions"] == 4_000
     ours, one = told["for_the_question"], told["one_width_each"]
     for kind in (ours, one):
