@@ -336,11 +336,3 @@ def test_several_maps_of_one_input(together, by_kernel, monkeypatch):
     plain = total()
     by_kernel()
     agree(total() / 10, plain / 10, inputs, torch.tensor(1.0))
-
-
-def test_sums_are_told_to_the_compiler_rightly():
-    links = Links.of(torch.tensor([2, 0, 2, 3, 1] * 9), 3)
-    *pieces, places = links.cut()
-    given = (torch.randn(45, 16), links.rows, links.row, links.order, links.offsets, pieces, places)
-    torch.library.opcheck(torch.ops.hynt.segment_sums, given)
-    torch.testing.assert_close(torch.ops.hynt.segment_sums(*given), summed(given[0], links))

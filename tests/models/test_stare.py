@@ -75,16 +75,14 @@ def test_a_layer_is_the_sum_over_edges_written_out():
     keep, total = 0.8, []
     for direction in range(2):
         gathered = torch.zeros(graph.tokens, 16)
-        receiver, sender = graph.ends[direction], graph.ends[1 - direction]
-        degree = torch.bincount(receiver, minlength=graph.tokens)
+        degree = torch.bincount(graph.receiver[direction], minlength=graph.tokens)
         for edge in range(len(facts)):
-            into, out = int(receiver[edge]), int(sender[edge])
+            into, out = int(graph.receiver[direction, edge]), int(graph.sender[direction, edge])
             z = torch.zeros(16)
             for slot in range(int(facts.offsets[edge]), int(facts.offsets[edge + 1])):
                 key, value = int(graph.qualifier_relation[slot]), int(graph.qualifier_value[slot])
                 z = z + composed(x[value], relations[key], "rotate")
-            relation = int(graph.relation[edge]) + direction * facts.sizes.relations
-            of_edge = keep * relations[relation] + (1 - keep) * z @ layer.of_qualifiers
+            of_edge = keep * relations[graph.relation[direction, edge]] + (1 - keep) * z @ layer.of_qualifiers
             share = (degree[into] * degree[out]).float()
             share = share**-0.5 if share > 0 else torch.tensor(0.0)
             gathered[into] += share * composed(x[out], of_edge, "rotate") @ layer.message[direction]

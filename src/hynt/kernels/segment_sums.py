@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from hynt.batches.fact_slots import Links, Pieces
+from hynt.batches.fact_slots import Links
 from hynt.batches.message_plan import MessagePlan, SummedItems
 from hynt.kernels.device import HAS_TRITON, kernels_serve
 
@@ -20,31 +20,12 @@ from hynt.kernels.device import HAS_TRITON, kernels_serve
 def summed(items: Tensor, links: Links) -> Tensor:
     """(rows, width), in the precision of `items` (n, width): the sum of each row's items. No gradient."""
     if HAS_TRITON and items.is_cuda:
-        if torch.compiler.is_compiling():
-            *pieces, places = links.cut()
-            found: Tensor = _summed(items, links.rows, links.row, links.order, links.offsets, pieces, places)
-            return found
         from hynt.kernels.segment_kernel import summed_by_kernel
 
         return summed_by_kernel(items, links)
     # The last bag holds the items that belong to no row.
     bags: Tensor = functional.embedding_bag(links.order, items, links.offsets, mode="sum", include_last_offset=True)
     return bags[:-1]
-
-
-@torch.library.custom_op("hynt::segment_sums", mutates_args=())
-def _summed(
-    items: Tensor, rows: int, row: Tensor, order: Tensor, offsets: Tensor, pieces: list[Tensor], places: int
-) -> Tensor:
-    """The same as one operation, into which a compiler does not look."""
-    from hynt.kernels.segment_kernel import summed_by_kernel
-
-    return summed_by_kernel(items, Links(rows, row, order, offsets, Pieces._make([*pieces, places])))
-
-
-@_summed.register_fake
-def _(items: Tensor, rows: int, *others: Any) -> Tensor:
-    return items.new_empty(rows, items.shape[1])
 
 
 def picked(table: Tensor, links: Links) -> Tensor:

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from hynt.batches.buckets import Span
-from hynt.batches.fact_slots import Links
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch
 from hynt.batches.questions import Grouping
 from hynt.config.declarations import Count, Range, Rate, Share, UnfitSettings, check_heads
 from hynt.graph.fact_table import HEAD
-from hynt.kernels.segment_sums import look_up, sum_up
 from hynt.models.contract import OF_TRIPLETS, READS_A_FACT, Candidates, Capability, EncodedQuestion, Part
 from hynt.models.layers.tokens import LiteralValues, NumberReading, TokenQuestion, answered_by_table, token_rows
 from hynt.models.layers.transformer import TokenGroup, TransformerLayer
@@ -55,40 +53,32 @@ def composed(entity: Tensor, relation: Tensor, how: Composition) -> Tensor:
             return correlated
 
 
-class StarLinks(NamedTuple):
-    """The same edges, sorted by what they are summed for."""
-
-    ends: tuple[Links, Links]  # edges → tokens: heads, then tails
-    relation: Links  # edges → relations
-    edge: Links  # qualifiers → edges that have any
-    qualifier_relation: Links  # qualifiers → relations
-    qualifier_value: Links  # qualifiers → tokens
-
-
 class StarGraph(nn.Module):
     """The training facts as edges between tokens. Not learned, and not saved: it is made from the training facts."""
 
-    ends: Tensor  # (2, edges) int64 rows of tokens: heads, then tails
-    relation: Tensor  # (edges,) int64
+    receiver: Tensor  # (2, edges) int64 rows of tokens: heads, then tails
+    sender: Tensor  # (2, edges) int64: tails, then heads
+    relation: Tensor  # (2, edges) int64 rows of relations: direct ones, then reverse ones
     share: Tensor  # (2, edges) float32 what each message counts
     qualified: Tensor  # (q,) int64 edges that have qualifiers
     qualifier_edge: Tensor  # (m,) int64 which of `qualified` each qualifier belongs to
     qualifier_relation: Tensor  # (m,) int64
     qualifier_value: Tensor  # (m,) int64 rows of tokens
-    links: StarLinks
 
     def __init__(self, train: FactTensors, degrees: Degrees) -> None:
         super().__init__()
         sizes = train.sizes
-        self.tokens, self.relations = sizes.entities + sizes.literals, sizes.relations
+        self.tokens = sizes.entities + sizes.literals
         ends = token_rows(torch.stack([train.head, train.tail_entity]).long(), sizes, self.tokens)
         value = token_rows(train.qualifier_entity[:-1].long(), sizes, self.tokens)
+        relation = train.relation.long()
         counts = train.qualifier_counts()
         qualified = torch.nonzero(counts).squeeze(1)
         number = torch.arange(len(qualified), device=counts.device)
         columns = {
-            "ends": ends,
-            "relation": train.relation.long(),
+            "receiver": ends,
+            "sender": ends.flip(0),
+            "relation": torch.stack([relation, relation + sizes.relations]),
             "share": self._shares(ends, degrees),
             "qualified": qualified,
             "qualifier_edge": torch.repeat_interleave(number, counts[qualified]),
@@ -97,22 +87,6 @@ class StarGraph(nn.Module):
         }
         for name, column in columns.items():
             self.register_buffer(name, column, persistent=False)
-        self.links = self._linked()
-
-    def _apply(self, *arguments: Any, **options: Any) -> Self:
-        """Moved to another device, where lists are sorted anew."""
-        super()._apply(*arguments, **options)  # type: ignore[no-untyped-call]
-        self.links = self._linked()
-        return self
-
-    def _linked(self) -> StarLinks:
-        return StarLinks(
-            (Links.of(self.ends[0], self.tokens), Links.of(self.ends[1], self.tokens)),
-            Links.of(self.relation, self.relations),
-            Links.of(self.qualifier_edge, len(self.qualified)),
-            Links.of(self.qualifier_relation, 2 * self.relations),
-            Links.of(self.qualifier_value, self.tokens),
-        )
 
     def _shares(self, ends: Tensor, degrees: Degrees) -> Tensor:
         """(2, edges): one over the root of both ends' degrees, each counted as receiver in that direction.
@@ -148,18 +122,18 @@ class StarLayer(nn.Module):
         """(tokens, d) and (2 × relations, d) from the same."""
         rate = self.dropout if self.training else 0.0
         keep = 1 - self.qualifier_weight  # α
-        links = graph.links
-        values, keys = look_up(x, links.qualifier_value), look_up(relations, links.qualifier_relation)
-        context = sum_up(composed(values, keys, self.composition).to(x.dtype), links.edge)
+        # Looked up as embeddings, whose way back shares the sums over a much-used row among many threads of a GPU.
+        values = functional.embedding(graph.qualifier_value, x)
+        pairs = composed(values, functional.embedding(graph.qualifier_relation, relations), self.composition)
+        context = x.new_zeros(len(graph.qualified), x.shape[1]).index_add(0, graph.qualifier_edge, pairs.to(x.dtype))
         context = self.qualifier_weight * (context @ self.of_qualifiers)
         total = composed(x, self.loop_relation, self.composition) @ self.loop
-        for direction, own in enumerate(relations.chunk(DIRECTIONS)):
-            receiver, sender = links.ends[direction], links.ends[1 - direction]
-            of_edge = keep * look_up(own, links.relation)
+        for direction in range(DIRECTIONS):
+            of_edge = keep * functional.embedding(graph.relation[direction], relations)
             of_edge = of_edge.index_add(0, graph.qualified, context.to(of_edge.dtype))
-            messages = composed(look_up(x, sender), of_edge, self.composition)
+            messages = composed(functional.embedding(graph.sender[direction], x), of_edge, self.composition)
             messages = messages * graph.share[direction].unsqueeze(1)
-            gathered = sum_up(messages.to(x.dtype), receiver)
+            gathered = x.new_zeros(x.shape).index_add(0, graph.receiver[direction], messages.to(x.dtype))
             total = total + functional.dropout(gathered @ self.message[direction], rate, rate > 0)
         return torch.tanh(self.norm(total / 3)), relations @ self.of_relations
 
