@@ -78,8 +78,7 @@ def learn(
     optimisation.update(loss.total, second=loss.second)
     if optimisation.after is not None:
         optimisation.after()
-    tally[0] += loss.sums.detach()
-    tally[1] += loss.counts.detach()
+    tally += torch.stack([loss.sums.detach(), loss.counts.detach()]).double()
 
 
 def autocast(device: torch.device, bf16: bool) -> AbstractContextManager[None]:
