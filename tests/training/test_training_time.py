@@ -228,7 +228,7 @@ def test_an_estimate_tells_what_weighing_statistics_takes_on_top():
     table, entities = graph.split("valid"), graph.vocabulary.entity_count
     questions = max(len(table), table.qualifier_total)
     scores = 8 * 6 * questions * (min(entities, 6 * 64 + 64) + 1)
-    assert found.weighing == 3 * scores + 1_000 * len(graph.split("train")) + 40_000_000
+    assert found.weighing == 3 * scores + 20_000_000
     assert found.memory == found.process + found.weighing
 
 

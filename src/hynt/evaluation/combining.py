@@ -179,10 +179,8 @@ def _most_questions(candidates: int) -> int:
     return min(QUESTIONS, max(FEW_QUESTIONS, MOST_SCORES // candidates))
 
 
-_COPIES, _PER_FACT, _AT_LEAST = 3, 1_000, 40_000_000
-"""Of the scores of one kind of questions, while weights are fitted to them; and bytes of statistics and of the run
-that is read again, per training fact and at least. Measured on five graphs.
-"""
+_COPIES, _STATISTICS = 3, 20_000_000
+"""Of the scores of one kind of questions, while weights are fitted to them; and bytes beside them. Measured."""
 
 
 def weighing_bytes(answers: frozenset[Capability], graph: KnowledgeGraph, split: str, facts: FactTensors) -> int:
@@ -196,7 +194,7 @@ def weighing_bytes(answers: frozenset[Capability], graph: KnowledgeGraph, split:
         able, count = sum((Task[task.upper()], position) in one for one in members), _candidates(graph, task)
         questions = min(max(len(table), table.qualifier_total), _most_questions(count))
         most = max(most, questions * _kept(count, able) * able)
-    return max(_COPIES * 8 * most + _PER_FACT * len(facts) + _AT_LEAST, building_bytes(facts))
+    return max(_COPIES * 8 * most + _STATISTICS, building_bytes(facts))
 
 
 Gather = Callable[[Combination, CombinedQuestion, Tile, Sequence[bool]], tuple[Tensor, Tensor]]

@@ -213,7 +213,7 @@ def _traits(facts: FactTensors) -> tuple[Tensor, Tensor]:
 
 def building_bytes(facts: FactTensors) -> int:
     """About how much memory it takes to make these rules: by the pairs of traits that are counted; measured."""
-    counts = torch.bincount(_traits(facts.to("cpu"))[0])
+    counts = torch.bincount(_distinct(*_traits(facts.to("cpu")))[1])
     few = counts[counts <= _most(counts)]
     return _PER_PAIR * int((few * few).sum())
 
