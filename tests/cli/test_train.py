@@ -71,7 +71,7 @@ def test_estimate_trains_nothing(people, tmp_path, hynt):
     tensors = found["training_state"] + found["activations"] + found["facts"]
     assert found["process"] > 100 * tensors  # what the machine must have: torch and the graph too
     assert found["memory"] == found["process"] + found["weighing"]
-    assert 0 < found["weighing"] < 20 * tensors
+    assert 0 < found["weighing"] < found["process"]
     assert found["seconds"] > 0
     assert found["activations"] > 0
     assert not (tmp_path / "run").exists()
