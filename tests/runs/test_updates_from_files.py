@@ -148,3 +148,26 @@ def test_an_update_takes_decisions_from_the_page(run, tmp_path):
     assert (record.removed, record.source) == (2, "decisions.jsonl")
     assert gone not in list(later.graph["person 1"])
     assert any(fact.tail == "person 4" and fact.relation == "knows" for fact in later.graph["person 3"])
+
+
+def test_a_file_says_names_and_places_beside_decisions_too(run, tmp_path):
+    from hynt.formats.jsonl import write_fact
+
+    other = next(iter(run.graph["person 2"]))
+    new = write_fact(other._replace(head="Ida", tail="person 4", relation="knows", qualifiers=()))
+    decisions, facts = tmp_path / "decisions.jsonl", tmp_path / "given" / "train.jsonl"
+    decisions.write_text(f'\n{{"decision": "replace", "fact": {write_fact(other)}, "with": {new}}}\n')
+    facts.parent.mkdir()
+    (facts.parent / "entities.jsonl").write_text('{"id": "Q1", "label": "Zoe of Ulm"}\n')
+    facts.write_text('\n{"head": "Q1", "relation": "height", "tail": "tall"}\n')
+    with pytest.raises(DataError, match=re.escape(f"{facts}:2, height: 'height' holds numbers")):
+        run.update(facts.parent, corrections=decisions)
+    line = '{"head": "Q1", "relation": "knows", "tail": "person 1"}\n'
+    facts.write_text(line + new + "\n")
+    with pytest.raises(DataError, match=re.escape(f"{decisions}:2: the graph holds this already")):
+        run.update(facts.parent, corrections=decisions)
+    facts.write_text(line)
+    later = run.update(facts.parent, corrections=decisions, skip_known=True)
+    assert later.graph["Zoe of Ulm"].texts() == ["Zoe of Ulm · knows · person 1"]
+    with pytest.raises(DataError, match=re.escape(f"{decisions}:2: the graph does not hold this")):
+        later.update([("Ida", "knows", "person 1")], corrections=decisions, skip_known=True)

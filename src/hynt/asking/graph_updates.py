@@ -13,6 +13,7 @@ from typing import Any
 
 from hynt.asking.fitting import fitted_facts, refuse_unreadable
 from hynt.errors import DataError, UsageError
+from hynt.formats.corrections import Corrections, DecidedFacts
 from hynt.formats.fact_file import FactFile
 from hynt.formats.outcome import find_unmarked, hints_at
 from hynt.graph.changes import encoded, unknown_facts
@@ -37,6 +38,7 @@ class GivenChange:
     source: str = ""  # where it comes from, for the log
     key: str = ""  # asking again with the same one changes nothing
     files: tuple[str, ...] = ()  # what facts came from, told where no source is given
+    corrections: Corrections | None = None  # decisions about facts: some go, and others come in their place
 
     def written(
         self, run: Path, graph: Callable[[Journal, int], KnowledgeGraph]
@@ -66,13 +68,16 @@ class GivenChange:
         merged = tuple((_named(graph, one), _named(graph, other)) for one, other in self.merge)
         gone = tuple(_named(graph, one) for one in self.remove_entities)
         graph = GraphChange(merged, gone).applied(graph)
-        with _placed(self.remove):
-            away = tuple(fitted_facts(graph, self.remove, as_kept=True))
+        decided = self.corrections
+        goes = _Given(self.remove, *([decided.removed()] if decided else ()))
+        comes = _Given(self.facts, *([decided.added()] if decided else ()))
+        with goes.placed():
+            away = tuple(fitted_facts(graph, goes, as_kept=True))
             after = GraphChange(removed=away).applied(graph)
-        with _placed(self.facts):
+        with comes.placed():
             if isinstance(self.facts, FactFile):
                 self.facts.check_kinds(after)
-            added = tuple(fitted_facts(graph, self.facts))
+            added = tuple(fitted_facts(graph, comes))
             refuse_unreadable(added, SavedRun.open(run))
             added = tuple(unknown_facts(after, added)) if self.skip_known else added
             labels = self.facts.labels(added, after) if isinstance(self.facts, FactFile) else ()
@@ -105,16 +110,30 @@ def overlooked(change: GraphChange, before: KnowledgeGraph) -> list[str]:
     return said
 
 
-@contextmanager
-def _placed(given: Iterable[Any]) -> Iterator[None]:
-    """Of a refused fact of a file, its place in the file is told."""
-    try:
-        yield
-    except (UsageError, DataError) as problem:
-        found = re.match(r"fact (\d+)\b", problem.where)
-        if found is None or not isinstance(given, FactFile):
-            raise
-        raise problem.at(given.place(int(found[1])) + problem.where[found.end() :]) from None
+class _Given:
+    """Facts as they were given, one source after the other."""
+
+    def __init__(self, *sources: Iterable[Any]) -> None:
+        self._sources, self._origins = sources, list[tuple[Iterable[Any], int]]()
+
+    def __iter__(self) -> Iterator[Any]:
+        for source in self._sources:
+            for number, fact in enumerate(source, 1):
+                self._origins.append((source, number))
+                yield fact
+
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Of a refused fact, its place in its own source is told."""
+        try:
+            yield
+        except (UsageError, DataError) as problem:
+            found = re.match(r"fact (\d+)\b", problem.where)
+            if found is None:
+                raise
+            source, number = self._origins[int(found[1]) - 1]
+            place = source.place(number) if isinstance(source, FactFile | DecidedFacts) else f"fact {number}"
+            raise problem.at(place + problem.where[found.end() :]) from None
 
 
 def _named(graph: KnowledgeGraph, name: str) -> str:

@@ -10,6 +10,7 @@ an import and an update read them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ class Corrections:
     path: Path
     kept: int = 0
     changed: dict[Any, tuple[Fact, Fact | None]] = field(default_factory=dict)  # by content; None: it goes
+    places: dict[Any, str] = field(default_factory=dict)  # by content: the line of the decision
     used: set[Any] = field(default_factory=set)
 
     def applied(self, fact: Fact) -> Fact | None:
@@ -43,13 +45,13 @@ class Corrections:
         self.used.add(key)
         return self.changed[key][1]
 
-    def removed(self) -> list[Fact]:
+    def removed(self) -> DecidedFacts:
         """The facts that go, those that are replaced among them."""
-        return [fact for fact, _ in self.changed.values()]
+        return DecidedFacts([(fact, self.places[key]) for key, (fact, _) in self.changed.items()])
 
-    def added(self) -> list[Fact]:
+    def added(self) -> DecidedFacts:
         """What comes in the place of others."""
-        return [fact for _, fact in self.changed.values() if fact is not None]
+        return DecidedFacts([(fact, self.places[key]) for key, (_, fact) in self.changed.items() if fact is not None])
 
     def to_mapping(self) -> dict[str, int]:
         """What became of them in an import, for its account."""
@@ -57,6 +59,20 @@ class Corrections:
         replaced = sum(fact is not None for fact in used)
         found = {"removed": len(used) - replaced, "replaced": replaced, "kept": self.kept}
         return {**found, "not_found": len(self.changed) - len(used)}
+
+
+@dataclass(frozen=True)
+class DecidedFacts:
+    """Facts of some decisions, each with its line."""
+
+    facts: list[tuple[Fact, str]]
+
+    def __iter__(self) -> Iterator[Fact]:
+        return (fact for fact, _ in self.facts)
+
+    def place(self, number: int) -> str:
+        """Where the decision about the fact of this number, from 1, stands."""
+        return self.facts[number - 1][1]
 
 
 def read_corrections(path: Path) -> Corrections:
@@ -69,7 +85,7 @@ def read_corrections(path: Path) -> Corrections:
         if not line.strip():
             continue
         try:
-            _take(found, read_object(line))
+            _take(found, read_object(line), report.where)
         except RecordProblem as problem:
             raise DataError.of(problem, report.where) from None
         if len(found.changed) > MOST:
@@ -77,7 +93,7 @@ def read_corrections(path: Path) -> Corrections:
     return found
 
 
-def _take(found: Corrections, record: dict[str, Any]) -> None:
+def _take(found: Corrections, record: dict[str, Any], where: str) -> None:
     decision = record.get("decision")
     if decision not in _DECISIONS:
         raise RecordProblem("bad-value", "a decision is keep, remove or replace.", 'Write {"decision": "remove", …}.')
@@ -97,7 +113,7 @@ def _take(found: Corrections, record: dict[str, Any]) -> None:
     for one in (fact, other):
         if one is not None:
             check_names(one)
-    found.changed[key] = fact, other
+    found.changed[key], found.places[key] = (fact, other), where
 
 
 def _content(fact: Fact) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
@@ -207,16 +206,17 @@ class Run(Evaluable, Completable, Publishable):
         self._refuse_fixed()
         files = tuple(Path(one).name for one in (facts, remove, corrections) if isinstance(one, (str, os.PathLike)))
         decided = None if corrections is None else read_corrections(Path(corrections))
-        added, gone = _given(facts, format), _given(remove, format)
+        added = _given(facts, format)
         change = GivenChange(
-            added if decided is None else chain(added, decided.added()),
-            gone if decided is None else chain(gone, decided.removed()),
+            added,
+            _given(remove, format),
             [remove_entities] if isinstance(remove_entities, str) else remove_entities,
             cast("Sequence[tuple[str, str]]", [merge] if merge and isinstance(merge[0], str) else merge),
             skip_known,
             source,
             key,
             files,
+            decided,
         )
         changed = self if out is None else type(self)(self.save(out).path, self._device, self.note)
         journal, graph = Journal(changed.path), changed.saved.graph
