@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import threading
 
 import pytest
 
@@ -80,3 +83,21 @@ def test_a_killed_process_is_told_of_by_the_one_that_watches(ended, capfd):
     with pytest.raises(HyntError, match=r"process 2 of 2 was ended by SIGKILL, so it stopped\."):
         ended((LEFT_ALONE, 0.1), (-9, 0.0))
     assert capfd.readouterr().out == ""
+
+
+def test_a_polite_kill_is_passed_on(ended):
+    before = signal.getsignal(signal.SIGTERM)
+    killing = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGTERM))
+    killing.start()
+    with pytest.raises(HyntError, match=r"process 1 of 2 was ended by SIGTERM"):
+        ended((0, 60.0), (0, 60.0))
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_thread_that_hears_no_signals_launches_too(ended, capfd):
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(ended((0, 0.0), (0, 0.0))))
+    thread.start()
+    thread.join()
+    assert codes == [0]
+    assert objects(capfd.readouterr().out) == [{"rank": "0", "ended": 0}]

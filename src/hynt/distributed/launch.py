@@ -13,12 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from types import FrameType
 from typing import IO
 
 from hynt.errors import HyntError
+from hynt.interruption import handling
 
 GRACE_SECONDS = 10.0
 """How long the others may take to leave after one process failed."""
@@ -125,8 +126,7 @@ def _loopback() -> str:
     return next((name for name in names if name.startswith("lo")), "lo")
 
 
-@contextmanager
-def _passing_signals_on(started: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
+def _passing_signals_on(started: Sequence[subprocess.Popen[bytes]]) -> AbstractContextManager[None]:
     """A terminal gives Ctrl-C to all processes; a polite kill reaches this one alone and is passed on."""
 
     def pass_on(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signal module's signature
@@ -135,12 +135,7 @@ def _passing_signals_on(started: Sequence[subprocess.Popen[bytes]]) -> Iterator[
                 if process.poll() is None:
                     process.send_signal(number)
 
-    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return handling(pass_on, "SIGINT", "SIGTERM")
 
 
 def _wait(started: Sequence[subprocess.Popen[bytes]]) -> int | None:
