@@ -15,6 +15,7 @@ from hynt.models.checking import ContractError, check_model
 from hynt.models.contract import (
     EVERYWHERE,
     READS_A_FACT,
+    EmbedsEntities,
     EncodedQuestion,
     Model,
     Position,
@@ -43,6 +44,20 @@ def test_every_other_registered_model_holds_the_contract(name):
     small = f"{name}-small"
     settings = from_mapping(entry.settings, PRESETS.get(small)["model"] if small in PRESETS else {})
     check_model(lambda sizes, train: entry.build(sizes, train, settings), literals=entry.needs_literals(settings))
+
+
+EMBEDDING = {"hynt", "hynt-inductive", "stare", "hy-transformer", "ram", "hinge", "neuinfer"}
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_a_model_has_vectors_for_entities_where_it_says_so(name):
+    entry, small = MODELS.get(name), f"{name}-small"
+    settings = from_mapping(entry.settings, PRESETS.get(small)["model"] if small in PRESETS else {})
+    facts = facts_of([0, 1] * 40, literals=entry.needs_literals(settings))
+    model = entry.build(facts.sizes, facts, settings).eval()
+    assert isinstance(model, EmbedsEntities) == (name in EMBEDDING)
+    if name in EMBEDDING - {"hynt-inductive"}:
+        assert model.entity_vectors() is model.entity
 
 
 @pytest.mark.parametrize("name", ["hynt-inductive", "gran", "nalp", "tnalp", "hinge", "neuinfer"])
@@ -116,6 +131,13 @@ class ClaimsTooMuch(Hynt):
     answers = EVERYWHERE | {(Task.NUMBER, Position.HEAD)}
 
 
+class EmbedsTooFew(Hynt):
+    """Has vectors for some entities alone."""
+
+    def entity_vectors(self):
+        return super().entity_vectors()[:3]
+
+
 class OtherStreams(Hynt):
     """Trains on something else than it says."""
 
@@ -170,6 +192,7 @@ class MovesAnother(Hynt):
         (NotFinite, "a link score is not finite"),
         (OddShape, "number scores have shape"),
         (ClaimsTooMuch, "no fact has"),
+        (EmbedsTooFew, r"entity_vectors have shape \(3, 16\), with no row for each of 17 entities"),
     ],
 )
 def test_a_model_that_breaks_the_contract_is_caught(kind, reason):

@@ -125,6 +125,14 @@ def test_rows_of_all_tasks_are_read_by_their_own_copies():
         assert torch.equal(model.distribution(read).probability, number.distribution(number.read(batch)).probability)
 
 
+def test_entities_have_the_vectors_of_the_copy_that_answers_links():
+    first, link = (model_of(FACTS, seed=seed) for seed in range(2))
+    own, other = first.entity_vectors(), link.entity_vectors()
+    assert torch.equal(TaskWeights(first, {Task.NUMBER: link}).entity_vectors(), own)
+    assert torch.equal(TaskWeights(first, {Task.LINK: link}).entity_vectors(), other)
+    assert not torch.equal(own, other)
+
+
 def test_the_contract():
     def made(sizes, train):
         first, number = (HyntInductive.build(sizes, train, SMALL) for _ in range(2))

@@ -11,11 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from hynt.asking.answers import SimilarEntity
-from hynt.batches.masked_batch import Task
 from hynt.errors import UsageError
 from hynt.files import whole_file
-from hynt.models.combination import TaskWeights
-from hynt.models.contract import StatesEntities, give_observed
+from hynt.models.contract import EmbedsEntities, give_observed
 from hynt.runs.opening import LoadedRun
 
 _ROWS_AT_ONCE = 65_536
@@ -24,19 +22,15 @@ _ROWS_AT_ONCE = 65_536
 def entity_vectors(loaded: LoadedRun) -> NDArray[np.float32]:
     """(entities, width) what the model has learned about each entity, or reads about it in the observed facts."""
     count, model = loaded.graph.vocabulary.entity_count, loaded.trained
-    if isinstance(model, TaskWeights):
-        model = model.of(Task.LINK)
-    table = getattr(model, "entity", None)
-    if loaded.observed is not None and isinstance(model, StatesEntities):
-        give_observed(model, loaded.observed.facts)
-        with torch.no_grad():
-            table = model.entity_states()
-    if not isinstance(table, torch.Tensor) or table.dim() != 2 or len(table) < count:
+    if not isinstance(model, EmbedsEntities):
         raise UsageError(
             f"the model {loaded.settings.model_name!r} keeps no vectors for entities.",
             advice="Take a run of a model that learns them, such as hynt.",
         )
-    return np.ascontiguousarray(table[:count].detach().float().cpu().numpy())
+    if loaded.observed is not None:
+        give_observed(loaded.trained, loaded.observed.facts)
+    with torch.no_grad():
+        return np.ascontiguousarray(model.entity_vectors()[:count].float().cpu().numpy())
 
 
 def write_embeddings(loaded: LoadedRun, out: Path) -> int:

@@ -25,6 +25,7 @@ from hynt.graph.fact_table import HEAD, RELATION, TAIL, FactTable, qualifier_of
 from hynt.graph.vocabulary import Relation, Vocabulary, offsets_of
 from hynt.models.contract import (
     EVERYWHERE,
+    EmbedsEntities,
     Entities,
     EntityIds,
     EntityRange,
@@ -169,6 +170,7 @@ def _check(build: Build, literals: bool, seed: int) -> None:
     _check_looking(model, train, asked, answers)
     if Part.OBSERVED_FACTS in model.reads:
         _check_observing(model, train, asked, answers)
+    _check_vectors(model)
     _check_gradients(model, asked)
     _check_phases(_made(build, train, seed), train)
     again = _made(build, train, seed)
@@ -339,6 +341,14 @@ def _check_observing(model: Any, facts: FactTensors, asked: _EveryQuestion, answ
     _require(differs, "the model says it reads observed facts, but no answer depends on them")
     model.observe(facts)
     _same(answers, _answers(model, asked.batch), "the same observed facts give other answers the second time")
+
+
+def _check_vectors(model: Any) -> None:
+    entities = model.sizes.entities
+    if isinstance(model, EmbedsEntities):
+        shape = tuple(model.entity_vectors().shape)
+        fits = len(shape) == 2 and shape[0] >= entities
+        _require(fits, f"entity_vectors have shape {shape}, with no row for each of {entities} entities")
 
 
 def _check_gradients(model: Any, asked: _EveryQuestion) -> None:

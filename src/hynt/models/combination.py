@@ -29,6 +29,7 @@ from hynt.models.contract import (
     AnswersDistributions,
     Candidates,
     Capability,
+    EmbedsEntities,
     EncodedQuestion,
     Model,
     Observer,
@@ -320,6 +321,8 @@ class TaskWeights(nn.Module):
         self.members = nn.ModuleList(cast(list[nn.Module], [first, *others.values()]))
         if isinstance(first, AnswersDistributions):
             self.distribution = self._distribution
+        if isinstance(first, EmbedsEntities):
+            self.entity_vectors = self._entity_vectors
 
     @property
     def first(self) -> Model:
@@ -378,6 +381,10 @@ class TaskWeights(nn.Module):
     def _distribution(self, question: EncodedQuestion) -> Any:
         """What the model believes of the numbers asked for."""
         return cast(Any, self.of(Task.NUMBER)).distribution(_read_for(question, Task.NUMBER))
+
+    def _entity_vectors(self) -> Tensor:
+        """(at least entities, width) those of the copy that answers links, which are about entities."""
+        return cast(EmbedsEntities, self.of(Task.LINK)).entity_vectors()
 
 
 def _read_for(question: EncodedQuestion, task: Task) -> EncodedQuestion:

@@ -45,6 +45,7 @@ __all__ = [
     "Attention",
     "Candidates",
     "Capability",
+    "EmbedsEntities",
     "EncodedQuestion",
     "Entities",
     "EntityIds",
@@ -125,11 +126,11 @@ class ShowsAttention(Protocol):
 
 
 @runtime_checkable
-class StatesEntities(Protocol):
-    """A model whose vectors of entities follow from the facts it observes."""
+class EmbedsEntities(Protocol):
+    """A model with a vector for each entity: it learned them, or they follow from the facts it observes."""
 
-    def entity_states(self) -> Tensor:
-        """(entities, width) the vectors, for the facts observed at the moment."""
+    def entity_vectors(self) -> Tensor:
+        """(at least entities, width) the vectors, row by row those of the entities; other tokens may follow."""
 
 
 @runtime_checkable

@@ -87,6 +87,10 @@ class HyTransformer(nn.Module):
         stream = GroupedQuestions(train, settings.batch_size, grouping, settings.losses.smoothing)
         return [Phase(stream, trainable(self), settings.epochs)]
 
+    def entity_vectors(self) -> Tensor:
+        """(tokens, d) what was learned about each entity, then about literals and the masked one."""
+        return self.entity
+
     def read(self, batch: MaskedBatch) -> TokenQuestion:
         """The masked token of each row, as the last layer sees it, and the table of this step."""
         rate = self.settings.table_dropout if self.training else 0.0

@@ -148,6 +148,10 @@ class Hynt(nn.Module):
         """(n, d) the vectors of entities, the masked one among them. A table that lies elsewhere replaces this."""
         return functional.embedding(ids, self.entity)
 
+    def entity_vectors(self) -> Tensor:
+        """(tokens, d) what was learned about each entity, then about the masked one and about literals."""
+        return self.entity
+
     def mask_entity_row(self) -> Tensor:
         """(d,) m_ent."""
         return self.entity[self.sizes.mask_entity]

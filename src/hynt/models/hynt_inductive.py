@@ -197,7 +197,7 @@ class HyntInductive(nn.Module):
             kept = self._kept[facts] = (state, made)
         return kept[1]
 
-    def entity_states(self) -> Tensor:
+    def entity_vectors(self) -> Tensor:
         """(entities, d) the final state of each entity, as answers are compared with it."""
         states: Tensor = self.entity_norm(self.states().layers[-1].value)
         return states

@@ -76,6 +76,10 @@ class Ram(nn.Module):
         stream = MaskedComponents(train, settings.batch_size, masking, settings.losses, self.settings.instances)
         return [Phase(stream, trainable(self), settings.epochs)]
 
+    def entity_vectors(self) -> Tensor:
+        """(tokens, m·d) what was learned about each entity, then about literals."""
+        return self.entity
+
     def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """The vector that candidates are multiplied with."""
         unseen = None if self.training else self._mean_logits()

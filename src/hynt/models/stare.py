@@ -218,6 +218,10 @@ class Stare(nn.Module):
         stream = GroupedQuestions(train, settings.batch_size, Grouping(), settings.losses.smoothing)
         return [Phase(stream, trainable(self), settings.epochs)]
 
+    def entity_vectors(self) -> Tensor:
+        """(tokens, d) what was learned about each entity, then about literals."""
+        return self.entity
+
     def train(self, mode: bool = True) -> Stare:
         """Weights are about to change or have changed, perhaps unseen by Python: nothing computed from them is kept."""
         self._kept = None

@@ -203,6 +203,10 @@ class TripletModel(TellsTruth, ABC):
         """(…, d) vectors of visible entities and literals (…)."""
         return read_tokens(ids, self.entity, self.sizes, self.settings.unseen)
 
+    def entity_vectors(self) -> Tensor:
+        """(tokens, d) what was learned about each entity, then about literals."""
+        return self.entity
+
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""
         return triplet_sweep.score_whole(self, batch, real)
