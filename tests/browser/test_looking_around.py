@@ -83,7 +83,7 @@ def test_decisions_are_kept_and_downloaded(visit, tmp_path):
         page.get_by_role("button", name="Download decisions").click()
     downloading.value.save_as(tmp_path / "decisions.jsonl")
     found = read_corrections(tmp_path / "decisions.jsonl")
-    assert (found.kept, len(found.removed()), len(found.added())) == (1, 3, 2)
+    assert (found.kept, len([*found.removed()]), len([*found.added()])) == (1, 3, 2)
     assert {str(fact.tail) for fact in found.added() if isinstance(fact.tail, str)} == {"t1"}
     assert [fact.tail.unit for fact in found.added() if not isinstance(fact.tail, str)] == ["cm"]
     page.get_by_role("button", name="Forget them all").click()

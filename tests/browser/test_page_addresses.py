@@ -51,8 +51,8 @@ def test_there_is_one_blank_after_asking_for_a_part(form, place):
 
 @given(forms)
 def test_rows_come_and_go(form):
-    assert form.with_row().without(len(form.qualifiers)) == form
-    assert changed(form, {"add": "1"}) == form.with_row()
+    assert form.with_qualifier().without(len(form.qualifiers)) == form
+    assert changed(form, {"add": "1"}) == form.with_qualifier()
     assert changed(form, {"remove": "0"}) == form.without(0)
     assert changed(form, {"remove": "x"}) == form
     assert changed(form, {}) is None
