@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hynt.front.comparing import compare
     from hynt.front.creating import create
     from hynt.front.graphs import (
+        check_source,
         export_graph,
         import_graph,
         list_formats,
@@ -54,6 +55,7 @@ __all__ = [
     "__version__",
     "audit",
     "check_model",
+    "check_source",
     "compare",
     "create",
     "draw",
@@ -88,7 +90,9 @@ _HOMES = {
         "hynt.front.auditing": "audit",
         "hynt.front.comparing": "compare",
         "hynt.front.creating": "create",
-        "hynt.front.graphs": "export_graph import_graph list_formats list_graphs list_models list_published read_graph",
+        "hynt.front.graphs": (
+            "check_source export_graph import_graph list_formats list_graphs list_models list_published read_graph"
+        ),
         "hynt.front.publishing": "draw pull push",
         "hynt.front.run": "Run load",
         "hynt.front.serving": "serve",

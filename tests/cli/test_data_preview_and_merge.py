@@ -96,3 +96,21 @@ def test_merged_graphs_can_be_split_anew(hynt, graphs):
     )
     assert found.json["counts"]["train"] == 5
     assert "test" not in found.json["counts"]
+
+
+def test_a_check_and_a_preview_are_one_call_in_python_too(hynt, tmp_path):
+    path = tmp_path / "facts.csv"
+    path.write_text("head,relation,tail\nAnn,height,1.7\nBob,height,tall\nAnn,knows,Bob\n")
+    for preview in (False, True):
+        found = hynt_in_python.check_source(path, numeric=["height"], preview=preview)
+        verb = ["import", path, "--preview"] if preview else ["check", path]
+        assert hynt("data", *verb, "--numeric", "height", "--json").json == found
+        assert not found.ok
+        assert f"3 records of {path}: 2 kept, 1 rejected>\n{path}:3: 'tall'" in repr(found)
+    assert found["outcome"]["facts"] == ["Ann · height · 1.7", "Ann · knows · Bob"]
+    path.write_text("head,relation,tail\nAnn,knows,Bob\n")
+    whole = hynt_in_python.check_source(path, name="people")
+    assert (whole.ok, whole["format"], whole["outcome"]["counts"]["train"]) == (True, "csv-edges", 1)
+    with pytest.raises(hynt_in_python.UsageError, match="has no option 'nmae'"):
+        hynt_in_python.check_source(path, nmae="people")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["facts.csv"]

@@ -173,6 +173,16 @@ class ReadReport:
             "noted": dict(sorted(self.noted.items())),
         }
 
+    def findings(self) -> dict[str, Any]:
+        """The first rejected records, the first odd ones that were kept, and hints, as plain values."""
+        return {
+            "problems": [problem._asdict() for problem in self.problems],
+            "notes": [note._asdict() for note in self.notes],
+            "left_out": sorted(self.left_out),
+            "hints": list(dict.fromkeys(self.hints)),
+            "beside": [beside._asdict() for beside in self.beside],
+        }
+
 
 def write_folder(
     graph: KnowledgeGraph,

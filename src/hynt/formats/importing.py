@@ -88,6 +88,14 @@ class ImportResult:
 
     manifest: Manifest
     report: ReadReport
+    folder: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was read, and what became of it, as plain values."""
+        manifest = self.manifest
+        named = {"graph": str(self.folder), "name": manifest.name, "format": manifest.format}
+        made = {"counts": dict(manifest.counts), "importing": dict(manifest.importing)}
+        return {**named, **made, **self.report.findings()}
 
 
 def import_graph(
@@ -105,7 +113,8 @@ def import_graph(
     with run.assembler:
         assembly = run.read()
         run.tell("writing")
-        return ImportResult(save_assembly(assembly, run.manifest(assembly), Path(out), overwrite=overwrite), run.report)
+        saved = save_assembly(assembly, run.manifest(assembly), Path(out), overwrite=overwrite)
+        return ImportResult(saved, run.report, Path(out))
 
 
 def read_graph(

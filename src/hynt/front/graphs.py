@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from hynt.errors import DataError, UsageError
-from hynt.formats.format import ReadOptions, UnitRule
+from hynt.formats.format import ReadOptions, ReadReport, UnitRule
 from hynt.graph.encoding import MixedRelations
 from hynt.graph.knowledge_graph import KnowledgeGraph, read_manifest
 from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule
 from hynt.graph.units.conversion import require
-from hynt.names import check_options
+from hynt.markup import shown
+from hynt.names import check_options, plural
+from hynt.results import PlainValues
 
 if TYPE_CHECKING:
-    from hynt.formats.importing import ImportOptions
+    from hynt.formats.importing import ImportOptions, ImportResult
     from hynt.front.jobs import Watching
 
 AnyPath = str | os.PathLike[str]
@@ -59,18 +61,99 @@ def import_graph(
     Ann · height · 1.7 (year 2020)
     Ann · knows · Bob (year 2021)
     """
-    from hynt.formats.importing import import_graph as import_to
     from hynt.formats.importing import read_graph as read_source
     from hynt.front.jobs import watched
     from hynt.interruption import interruptible
 
-    paths = [Path(source)] if isinstance(source, str | os.PathLike) else [Path(one) for one in source]
+    if out is not None:
+        save_imported(source, format, out, overwrite=overwrite, progress=progress, **options)
+        return read_graph(out)
+    with interruptible(), watched(progress) as told:
+        return read_source(_paths(source), format or "", import_options(**options), progress=told)
+
+
+def save_imported(
+    source: AnyPath | Sequence[AnyPath],
+    format: str | None,  # noqa: A002 - the word users know it by
+    out: AnyPath,
+    *,
+    overwrite: bool = False,
+    progress: Watching = None,
+    **options: Unpack[ImportWords],
+) -> ImportResult:
+    """The same with `out`, for who wants the account of it and not the graph."""
+    from hynt.formats.importing import import_graph as import_to
+    from hynt.front.jobs import watched
+    from hynt.interruption import interruptible
+
     wanted = import_options(**options)
-    with interruptible(), watched(progress) as shown:
-        if out is None:
-            return read_source(paths, format or "", wanted, progress=shown)
-        import_to(paths, format or "", Path(out), wanted, overwrite=overwrite, progress=shown)
-    return read_graph(out)
+    with interruptible(), watched(progress) as told:
+        return import_to(_paths(source), format or "", Path(out), wanted, overwrite=overwrite, progress=told)
+
+
+def check_source(
+    source: AnyPath | Sequence[AnyPath],
+    format: str | None = None,  # noqa: A002 - the word users know it by
+    *,
+    preview: bool = False,
+    progress: Watching = None,
+    **options: Unpack[ImportWords],
+) -> SourceCheck:
+    """Reads what `import_graph` would read, to the end, and says what is wrong with it and what a graph of it would
+    hold; nothing is written. A `preview` leaves out what cannot be kept, and shows the first facts and all relations.
+
+    >>> from pathlib import Path
+    >>> _ = Path("facts.csv").write_text("head,relation,tail\\nAnn,height,1.7\\nBob,height,tall\\n")
+    >>> found = hynt.check_source("facts.csv", preview=True, numeric=["height"])
+    >>> found.ok, found["rejected"], found["outcome"]["facts"]
+    (False, {'bad-number': 1}, ['Ann · height · 1.7'])
+    >>> found["problems"][0]["where"]
+    'facts.csv:3'
+    """
+    from hynt.formats.importing import check_source as check
+    from hynt.front.jobs import watched
+    from hynt.interruption import interruptible
+
+    paths, wanted = _paths(source), import_options(**options)
+    with interruptible(), watched(progress) as told:
+        found = check(paths, format or "", wanted, preview=preview, progress=told)
+    return SourceCheck(tuple(paths), format or "", *found)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SourceCheck(PlainValues):
+    """What was found in a source, and what a graph of it would hold."""
+
+    sources: tuple[Path, ...]
+    format: str  # as it was given; "" where names and first lines decide
+    report: ReadReport
+    outcome: Mapping[str, Any]  # empty where bad records leave none
+
+    @property
+    def ok(self) -> bool:
+        """Whether every record can be kept."""
+        return not self.report.rejected
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that was found, as plain values."""
+        return {
+            "ok": self.ok,
+            "source": ", ".join(map(str, self.sources)),
+            "format": self.format or ", ".join(dict.fromkeys(self.report.inferred)),
+            **self.report.to_mapping(),
+            **self.report.findings(),
+            "outcome": dict(self.outcome) or None,
+        }
+
+    def __repr__(self) -> str:
+        """The counts, and the first problems with their places."""
+        read, kept, rejected = self.report.read, self.report.kept, self.report.rejected.total()
+        lines = [f"<{plural(read, 'record')} of {self['source']}: {kept:,} kept, {rejected:,} rejected>"]
+        return shown("\n".join([*lines, *(f"{one.where}: {one.what}" for one in self.report.problems)]))
+
+
+def _paths(source: AnyPath | Sequence[AnyPath]) -> list[Path]:
+    return [Path(source)] if isinstance(source, str | os.PathLike) else [Path(one) for one in source]
 
 
 class ImportWords(TypedDict, total=False):

@@ -14,7 +14,6 @@ from hynt.cli.options import AsOf, GraphArgument, about, argument, option
 from hynt.cli.output import SavedOutput, note_to_person
 from hynt.errors import UsageError
 from hynt.files import check_new_folder
-from hynt.interruption import interruptible
 from hynt.names import plural
 from hynt.progress import ShownProgress, visible
 from hynt.runs import LARGEST_SEED
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hynt.formats.format import ReadReport
-    from hynt.formats.importing import ImportOptions, ImportResult
+    from hynt.formats.importing import ImportResult
+    from hynt.front.graphs import ImportWords
 
 
 @dataclass(frozen=True)
@@ -53,35 +53,27 @@ def import_source(
     output: SavedOutput,
 ) -> None:
     """Read a source and save it as a graph folder. Nothing is written unless everything went well."""
-    from hynt.formats.importing import import_graph
+    from hynt.front.graphs import save_imported
 
-    wanted = options.importing()
+    words = options.words()
     source = [*([folder] if folder else []), *(source or [])]
     if not source:
         raise UsageError("no source was given.", where="SOURCE", advice="Give a file or a folder.")
     if preview:
-        _preview(source, format, wanted, output)
+        _preview(source, format, words, output)
         return
     if out is None:
         raise UsageError(
             "no folder was given to save the graph in.", where="--out", advice="Say --out DIR, or --preview."
         )
     check_new_folder(out, "--out")
-    with about(source[0]), interruptible(), ShownProgress() as progress:
-        done = import_graph(source, format, out, wanted, overwrite=overwrite, progress=progress)
-    _deliver(done, out, output)
+    with about(source[0]), ShownProgress() as progress:
+        done = save_imported(source, format, out, overwrite=overwrite, progress=progress, **words)
+    _deliver(done, output)
 
 
-def _deliver(done: ImportResult, out: Path, output: SavedOutput) -> None:
-    manifest = done.manifest
-    result: dict[str, Any] = {
-        "graph": str(out),
-        "name": manifest.name,
-        "format": manifest.format,
-        "counts": dict(manifest.counts),
-        "importing": dict(manifest.importing),
-        **problems_of(done.report),
-    }
+def _deliver(done: ImportResult, output: SavedOutput) -> None:
+    result = done.to_dict()
     tell_hints(result)
     output.deliver(result, lambda screen: _tell(result, done, screen))
 
@@ -98,15 +90,15 @@ def _tell(result: dict[str, Any], done: ImportResult, out: Console) -> None:
     tell_beside(result["beside"], out)
 
 
-def _preview(source: list[Path], format: str, wanted: ImportOptions, output: SavedOutput) -> None:
-    from hynt.formats.importing import check_source
+def _preview(source: list[Path], format: str, words: dict[str, Any], output: SavedOutput) -> None:
+    from hynt.front.graphs import check_source
 
-    with about(source[0]), interruptible(), ShownProgress() as progress:
-        report, outcome = check_source(source, format, wanted, preview=True, progress=progress)
-    result = _read_as(format, report) | {"outcome": outcome}
+    with about(source[0]), ShownProgress() as progress:
+        found = check_source(source, format, preview=True, progress=progress, **words)
+    result = found.to_dict()
     tell_hints(result)
-    output.deliver(result, lambda out: _tell_preview(result, report, out))
-    if report.rejected and wanted.on_error == "stop":
+    output.deliver(result, lambda out: _tell_preview(result, found.report, out))
+    if not found.ok and words["on_error"] == "stop":
         raise typer.Exit(1)
 
 
@@ -136,19 +128,22 @@ def merge(
 ) -> None:
     """Put the facts of several graphs into one. The first keeps its splits; the facts of the others join train, without
     those that valid or test asks for."""
-    from hynt.formats.importing import import_graph
-    from hynt.front.graphs import import_options
+    from hynt.front.graphs import save_imported
     from hynt.graph.knowledge_graph import read_manifest
     from hynt.graph.storage import graph_folder
 
     check_new_folder(out, "--out")
     folders = [graph_folder(graph) for graph in graphs]
-    wanted = import_options(
-        split=split, seed=seed, name=name or read_manifest(folders[0]).name, units="keep", mixed_relations="split"
-    )
-    with interruptible(), ShownProgress() as progress:
-        done = import_graph(folders, "parquet", out, wanted, overwrite=overwrite, progress=progress)
-    _deliver(done, out, output)
+    words: ImportWords = {
+        "split": split,
+        "seed": seed,
+        "name": name or read_manifest(folders[0]).name,
+        "units": "keep",
+        "mixed_relations": "split",
+    }
+    with ShownProgress() as progress:
+        done = save_imported(folders, "parquet", out, overwrite=overwrite, progress=progress, **words)
+    _deliver(done, output)
 
 
 # `hynt data check`: read a source whole, change nothing, and say what is wrong with it.
@@ -158,17 +153,16 @@ def check(
     options: SourceOptions, source: SourcesArgument = None, format: FormatOption = "", *, output: SavedOutput
 ) -> None:
     """Read a whole source and change nothing. Exits with 1 if records cannot be kept, and shows the first 20."""
-    from hynt.formats.importing import check_source
+    from hynt.front.graphs import check_source
 
     if not source:
         raise UsageError("no source was given.", where="SOURCE", advice="Give a file or a folder.")
-    with about(source[0]), interruptible(), ShownProgress() as progress:
-        report, outcome = check_source(source, format, options.importing(), progress=progress)
-    found = {"ok": not report.rejected, "source": ", ".join(map(str, source))}
-    result = found | _read_as(format, report) | {"outcome": outcome or None}
+    with about(source[0]), ShownProgress() as progress:
+        found = check_source(source, format, progress=progress, **options.words())
+    result = found.to_dict()
     tell_hints(result)
-    output.deliver(result, lambda out: _tell_check(result, report, out))
-    if report.rejected:
+    output.deliver(result, lambda out: _tell_check(result, found.report, out))
+    if not found.ok:
         raise typer.Exit(1)
 
 
@@ -185,22 +179,6 @@ def _tell_check(result: dict[str, Any], report: ReadReport, out: Console) -> Non
 
 
 # What a check or an import found, in words.
-
-
-def _read_as(format: str, report: ReadReport) -> dict[str, Any]:
-    read_as = format or ", ".join(dict.fromkeys(report.inferred))
-    return {"format": read_as, **report.to_mapping(), **problems_of(report)}
-
-
-def problems_of(report: ReadReport) -> dict[str, Any]:
-    """The first rejected records, the first odd ones that were kept, and hints, as plain values."""
-    return {
-        "problems": [problem._asdict() for problem in report.problems],
-        "notes": [note._asdict() for note in report.notes],
-        "left_out": sorted(report.left_out),
-        "hints": list(dict.fromkeys(report.hints)),
-        "beside": [beside._asdict() for beside in report.beside],
-    }
 
 
 def tell_hints(result: Mapping[str, Any]) -> None:

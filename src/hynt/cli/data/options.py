@@ -5,17 +5,13 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from hynt.cli.options import option
 from hynt.errors import UsageError
 from hynt.runs import LARGEST_SEED
-
-if TYPE_CHECKING:
-    from hynt.formats.importing import ImportOptions
-
 
 SourcesArgument: TypeAlias = Annotated[
     list[Path] | None,
@@ -160,17 +156,15 @@ class SourceOptions:
         None, "Names of relations: id TAB name, and TAB what they mean.", metavar="FILE", **_NAMES
     )
 
-    def importing(self) -> ImportOptions:
-        """The options of an import."""
-        from hynt.front.graphs import import_options
-
+    def words(self) -> dict[str, Any]:
+        """The same as options of `hynt.import_graph`."""
         listed: dict[str, Any] = {
             option: [name for text in vars(self)[option] or () for name in names_in(text, f"--{option}")]
             for option in ("numeric", "dates", "qualifier", "several")
         }
         listed["split_by"] = names_in(self.split_by, "--split-by")
         listed["unit_of"] = dict(_with_unit(text) for text in self.unit_of or ())
-        return import_options(**{**vars(self), **listed})
+        return {**vars(self), **listed}
 
 
 def _with_unit(text: str) -> tuple[str, str]:
