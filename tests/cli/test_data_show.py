@@ -120,3 +120,28 @@ def test_a_relation_is_told_of_where_no_entity_has_the_name(hynt):
     assert refused.code == 2
     assert "'sex' is a relation, and --position is about the facts of an entity." in refused.err
     assert "The nearest relation is 'population'." in hynt("data", "show", "world", "populaton").err
+
+
+def test_python_shows_the_same(hynt, graph):
+    import hynt as hynt_in_python
+
+    loaded = hynt_in_python.read_graph(graph)
+    shown = hynt("data", "show", graph, "Japan", "--limit", "3", "--json").json
+    assert {"graph": str(graph), **loaded.facts_of("Japan", limit=3).to_dict(), "picture": None} == shown
+    tails = hynt("data", "show", graph, "Japan", "--position", "tail", "--json").json
+    assert loaded.facts_of("Japan", position="tail").to_dict()["facts"] == tails["facts"]
+    with pytest.raises(hynt_in_python.UsageError, match=r"there is no position 'tial'. Did you mean tail\?"):
+        loaded.facts_of("Japan", position="tial")
+    for name in ("life expectancy", "capital", "sex"):
+        used = loaded.relation_in_use(name)
+        assert {"graph": str(graph), **used.to_dict()} == hynt("data", "show", graph, name, "--json").json
+        assert repr(used).startswith(f"<relation {name}: ")
+        assert repr(used).splitlines()[1:] == used["examples"]
+
+
+def test_python_finds_the_same_outliers(hynt):
+    import hynt as hynt_in_python
+
+    found = hynt_in_python.read_graph("world").outliers(limit=3)
+    assert found.to_dict() == hynt("data", "stats", "world", "--outliers", "--limit", "3", "--json").json["outliers"]
+    assert len(found.suspicious) == 3

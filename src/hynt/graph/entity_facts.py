@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -61,6 +62,18 @@ class EntityFacts(Table):
         """Each fact on one line, for people."""
         words = Sentences(self.graph)
         return [words.fact(fact) for fact in self]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entity, how many facts it has at each position, and these facts, as plain values that JSON can hold."""
+        words, one = Sentences(self.graph), self.graph.entities[self.entity]
+        return {
+            "entity": {"id": one.name, "label": self.graph.entity_labels[self.entity], "type": one.type},
+            "counts": dict(self.counts),
+            "left_out": self.left_out,
+            "facts": [
+                {"split": found.split, "position": found.position, **words.plain(found.fact)} for found in self.facts
+            ],
+        }
 
     def to_arrow(self) -> pa.Table:
         """A row per fact, with its split and where the entity stands in it."""

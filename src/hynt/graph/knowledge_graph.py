@@ -21,7 +21,7 @@ from hynt.graph.seen_values import SeenValues
 from hynt.graph.splitting import SPLITS, SplitRule
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
 from hynt.limits import LARGEST_INDEX
-from hynt.names import plural
+from hynt.names import advice_on, plural
 from hynt.results import Table
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
     from hynt.graph.changes import HeldOutEntities
     from hynt.graph.entity_facts import EntityFacts
-    from hynt.graph.lookup import NameLookup
+    from hynt.graph.lookup import EntityPosition, NameLookup
+    from hynt.graph.number_summary import OutlierReport
+    from hynt.graph.relation_in_use import RelationInUse
     from hynt.graph.statistics import GraphStatistics
 
 # The manifest of a saved graph: what it is, where it came from, and the hash of every file.
@@ -304,6 +306,48 @@ class KnowledgeGraph(Table):
         from hynt.graph.statistics import graph_statistics
 
         return graph_statistics(self)
+
+    def outliers(self, limit: int = 20) -> OutlierReport:
+        """The range that the numbers of each relation are expected in, and the `limit` numbers that lie furthest
+        outside.
+
+        >>> found = hynt.read_graph("world").outliers(limit=3)
+        >>> len(found.suspicious), found.to_dict()["found"] == found.found
+        (3, True)
+        """
+        from hynt.graph.number_summary import find_outliers
+
+        return find_outliers(self, limit=limit)
+
+    def facts_of(self, entity: str, *, limit: int | None = None, position: EntityPosition | None = None) -> EntityFacts:
+        """The facts of an entity, as `graph[entity]` gives them: at most `limit`, of as many relations as possible, or
+        only those where it stands at a position, "head", "tail" or "value", which also settles a name that several
+        share.
+
+        >>> few = hynt.read_graph("world").facts_of("Japan", limit=3, position="tail")
+        >>> len(few), {fact["tail"]["label"] for fact in few.to_dict()["facts"]}
+        (3, {'Japan'})
+        """
+        from hynt.graph.entity_facts import facts_of
+        from hynt.graph.lookup import POSITIONS
+
+        if position is not None and position not in POSITIONS:
+            advice = advice_on(position, POSITIONS)
+            raise UsageError(f"there is no position {position!r}.", where="position", advice=advice)
+        positions = POSITIONS if position is None else (position,)
+        return facts_of(self, self.names.entity(entity, position), limit=limit, positions=positions)
+
+    def relation_in_use(self, relation: str) -> RelationInUse:
+        """What a relation means and how it is used: its numbers, its commonest tails, what stands beside it, and
+        examples.
+
+        >>> found = hynt.read_graph("world").relation_in_use("capital")
+        >>> found["relation"]["kind"], len(found["examples"]) > 0
+        ('entity', True)
+        """
+        from hynt.graph.relation_in_use import RelationInUse
+
+        return RelationInUse.of(self, relation)
 
     @cached_property
     def entity_labels(self) -> tuple[str, ...]:

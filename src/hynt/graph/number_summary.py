@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hynt.graph.fact import DATE_UNIT, Fact
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.graph.sentences import Sentences
 from hynt.graph.vocabulary import Floats, Ids, Relation, Vocabulary
 
 WIDE = 100.0
@@ -251,6 +252,26 @@ class OutlierReport:
     ranges: tuple[RobustRange, ...]
     suspicious: tuple[SuspiciousNumber, ...]
     found: int  # how many there are in all; `suspicious` may hold only the first
+    graph: KnowledgeGraph = field(compare=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values that JSON can hold, with facts in words and in parts."""
+        relations, words = self.graph.relations, Sentences(self.graph)
+        return {
+            "found": self.found,
+            "ranges": [found.to_mapping(relations[found.relation]) for found in self.ranges],
+            "suspicious": [
+                {
+                    "relation": relations[found.relation].name,
+                    "label": self.graph.relation_labels[found.relation],
+                    "value": found.value,
+                    "is_tail": found.is_tail,
+                    "distance": found.distance,
+                    "fact": words.plain(found.fact),
+                }
+                for found in self.suspicious
+            ],
+        }
 
 
 def find_outliers(graph: KnowledgeGraph, *, limit: int = 20) -> OutlierReport:
@@ -259,7 +280,7 @@ def find_outliers(graph: KnowledgeGraph, *, limit: int = 20) -> OutlierReport:
     numbers = sorted_numbers(everything, graph.vocabulary.relation_is_number)
     enough = numbers.size >= FEWEST_NUMBERS
     if not enough.any():
-        return OutlierReport((), (), 0)
+        return OutlierReport((), (), 0, graph)
     log = _use_logarithms(numbers, graph.relations)
     scaled = _logarithms(numbers, log)
     low, median, high = (scaled.quantile(share) for share in (0.05, 0.5, 0.95))
@@ -288,7 +309,7 @@ def find_outliers(graph: KnowledgeGraph, *, limit: int = 20) -> OutlierReport:
     )
     outside = np.flatnonzero(under | over)
     first = outside[np.argsort(-distance[outside], kind="stable")][:limit]
-    return OutlierReport(ranges, _located(first, numbers, distance, everything, graph), len(outside))
+    return OutlierReport(ranges, _located(first, numbers, distance, everything, graph), len(outside), graph)
 
 
 def _use_logarithms(numbers: SortedNumbers, relations: Sequence[Relation]) -> NDArray[np.bool_]:

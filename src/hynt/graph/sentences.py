@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.fact_table import FIRST_QUALIFIER
@@ -37,6 +38,27 @@ class Sentences:
     def fact(self, fact: Fact) -> str:
         """A whole fact on one line."""
         return sentence(self.words(fact))
+
+    def plain(self, fact: Fact) -> dict[str, Any]:
+        """A fact as values for JSON: one line of text, and its parts with ids for programs and names for people."""
+        return {
+            "text": self.fact(fact),
+            "head": {"id": fact.head, "label": self.entity(fact.head)},
+            "relation": self._plain_relation(fact.relation),
+            "tail": self._plain_value(fact.tail),
+            "qualifiers": [
+                {"relation": self._plain_relation(name), "value": self._plain_value(value)}
+                for name, value in fact.qualifiers
+            ],
+        }
+
+    def _plain_relation(self, name: str) -> dict[str, str]:
+        return {"id": name, "label": self.relation(name)}
+
+    def _plain_value(self, value: Value) -> dict[str, Any]:
+        if isinstance(value, Number):
+            return {"number": value.value, "literal": value.literal, "unit": value.unit, "text": format_stored(value)}
+        return {"id": value, "label": self.entity(value)}
 
     def question(self, fact: Fact, position: int) -> str:
         """A fact on one line, with a question mark for the component at a position."""

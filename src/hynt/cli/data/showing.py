@@ -17,9 +17,6 @@ from hynt.progress import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hynt.graph.fact import Fact, Value
-    from hynt.graph.knowledge_graph import KnowledgeGraph
-
 
 def list_known(output: SavedOutput) -> None:
     """List the built-in graphs, the formats, and the published graphs that are known by name."""
@@ -58,38 +55,16 @@ def stats(
 ) -> None:
     """Count what a graph holds: entities, relations, facts, qualifiers, and the numbers of each relation."""
     from hynt.front.graphs import read_graph
-    from hynt.graph.statistics import graph_statistics
 
     loaded = read_graph(graph, as_of)
     result: dict[str, Any] = {
         "graph": graph,
         "name": loaded.name,
         "licence": loaded.manifest.licence,
-        **graph_statistics(loaded).to_mapping(loaded),
-        "outliers": _outliers(loaded, limit) if outliers else None,
+        **loaded.statistics().to_mapping(loaded),
+        "outliers": loaded.outliers(limit).to_dict() if outliers else None,
     }
     output.deliver(result, lambda out: _tell_counts(result, out))
-
-
-def _outliers(graph: KnowledgeGraph, limit: int) -> dict[str, Any]:
-    from hynt.graph.number_summary import find_outliers
-
-    report = find_outliers(graph, limit=limit)
-    return {
-        "found": report.found,
-        "ranges": [found.to_mapping(graph.relations[found.relation]) for found in report.ranges],
-        "suspicious": [
-            {
-                "relation": graph.relations[found.relation].name,
-                "label": graph.relation_labels[found.relation],
-                "value": found.value,
-                "is_tail": found.is_tail,
-                "distance": found.distance,
-                "fact": fact_as_json(found.fact, graph),
-            }
-            for found in report.suspicious
-        ],
-    }
 
 
 def _tell_counts(result: dict[str, Any], out: Console) -> None:
@@ -190,60 +165,29 @@ def show(
     """Show the facts of an entity, with names, units and dates, or what a relation means and how it is used."""
     from hynt.front.graphs import read_graph
     from hynt.front.publishing import check_drawing, draw
-    from hynt.graph.entity_facts import facts_of
-    from hynt.graph.lookup import POSITIONS
 
     check_drawing(pictures := [] if picture is None else [picture], of_facts=True, argument="--out")
     loaded = read_graph(graph, as_of)
-    positions = tuple(one for one in POSITIONS if position is None or one == position)
     if not loaded.names.has_entity(name) and loaded.names.relations_called(name):
         if position or picture:
             told = (
                 f"{name!r} is a relation, and {'--position' if position else '--out'} is about the facts of an entity."
             )
             raise UsageError(told, where="NAME", advice="Leave the option out, or name an entity.")
-        about = _relation(loaded, name)
+        with located("NAME"):
+            about = loaded.relation_in_use(name).to_dict()
         output.deliver({"graph": graph, **about}, lambda out: _tell_relation(about, out))
         return
     with located("NAME"):
         try:
-            identity = loaded.names.entity(name, positions[0] if position else None)
+            found = loaded.facts_of(name, limit=limit, position=position)
         except UsageError as problem:
             near = None if loaded.names.has_entity(name) else nearest(name, loaded.relation_labels)
             advice = problem.advice + (f" The nearest relation is {near!r}." if near else "")
             raise UsageError(problem.what, advice=advice) from None
-    found = facts_of(loaded, identity, limit=limit, positions=positions)
-    one = loaded.entities[identity]
-    result: dict[str, Any] = {
-        "graph": graph,
-        "entity": {"id": one.name, "label": loaded.entity_labels[identity], "type": one.type},
-        "counts": dict(found.counts),
-        "left_out": found.left_out,
-        "facts": [
-            {"split": item.split, "position": item.position, **fact_as_json(item.fact, loaded)} for item in found.facts
-        ],
-        "picture": str(picture) if picture else None,
-    }
+    result = {"graph": graph, **found.to_dict(), "picture": str(picture) if picture else None}
     draw(found, *pictures)
     output.deliver(result, lambda out: _tell(result, out))
-
-
-def _relation(graph: KnowledgeGraph, name: str) -> dict[str, Any]:
-    """A relation as the service describes it, and its commonest tails."""
-    from hynt.graph.views import GraphViews
-
-    with located("NAME"):
-        found = GraphViews(graph).relation_in_use(name)
-    numbers, usual = found["numbers"], found["usual"]
-    about = {key: found[key] for key in ("id", "name", "description", "kind", "unit", "display_unit")}
-    return {
-        "relation": {**about, "facts": found["facts"], "heads": found["heads"], "qualifiers": found["qualifiers"]},
-        "numbers": {key: numbers[key] for key in ("count", "minimum", "maximum", "quantiles")} if numbers else None,
-        "qualifies": [{"id": one["id"], "name": one["name"]} for one in found["qualified"]],
-        "usual_qualifiers": [{**one["relation"], "share": one["share"]} for one in usual],
-        "commonest_tails": [{key: one[key] for key in ("id", "name", "share")} for one in found["tails"]],
-        "examples": [fact["text"] for fact in found["examples"]],
-    }
 
 
 def _tell_relation(result: dict[str, Any], out: Console) -> None:
@@ -298,33 +242,3 @@ def _tell(result: dict[str, Any], out: Console) -> None:
         out.print(f"… and {result['left_out']:,} more facts: --limit {total} shows all.", style="dim")
     if result["picture"]:
         out.print(f"Picture in {visible(result['picture'])}")
-
-
-# A fact as a JSON object, with ids for programs and names for people.
-
-
-def fact_as_json(fact: Fact, graph: KnowledgeGraph) -> dict[str, Any]:
-    """Head, relation, tail and qualifiers, and the fact as one line of text."""
-    from hynt.graph.sentences import Sentences
-
-    sentences = Sentences(graph)
-    return {
-        "text": sentences.fact(fact),
-        "head": {"id": fact.head, "label": sentences.entity(fact.head)},
-        "relation": {"id": fact.relation, "label": sentences.relation(fact.relation)},
-        "tail": _value(fact.tail, graph),
-        "qualifiers": [
-            {"relation": {"id": name, "label": sentences.relation(name)}, "value": _value(value, graph)}
-            for name, value in fact.qualifiers
-        ],
-    }
-
-
-def _value(value: Value, graph: KnowledgeGraph) -> dict[str, Any]:
-    from hynt.graph.fact import Number
-    from hynt.graph.sentences import Sentences, format_stored
-
-    if isinstance(value, Number):
-        shown = format_stored(value)
-        return {"number": value.value, "literal": value.literal, "unit": value.unit, "text": shown}
-    return {"id": value, "label": Sentences(graph).entity(value)}
