@@ -61,6 +61,8 @@ def test_numbers_come_in_the_relations_unit(relation, written, value):
         (MASS, "80 furlongz", "unknown unit 'furlongz'"),
         (MASS, "80 m", "cannot become kg"),
         (MASS, float("inf"), "inf is not a finite number"),
+        pytest.param(MASS, 10**400, "a whole number is too large for a double-precision number", id="400 digits"),
+        pytest.param(MASS, -(10**5000), "a whole number is too large for a double-precision number", id="5000 digits"),
         (MASS, True, "True is not a number"),
         (MASS, datetime.date(1995, 6, 1), "'mass' holds no dates"),
         (COUNT, "5 kg", "'students count' has no unit, but 'kg' was given"),

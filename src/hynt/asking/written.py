@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.formats.values import NUMBER_PATTERN, looks_like_number, parse_number, read_written_date, unit_behind
-from hynt.graph.fact import DATE_UNIT, Number
+from hynt.graph.fact import DATE_UNIT, Number, number
 from hynt.graph.fact_table import RELATION, position_name, relation_position
 from hynt.graph.sentences import BLANK
 from hynt.graph.units.conversion import convert, display_of, kept, lookup
@@ -43,7 +43,11 @@ def number_for(relation: Relation, written: Any, where: str) -> Number:
             raise UsageError(f"{name!r} holds no dates.", where=where, advice=_advice(relation))
         return Number(parse_iso_date(written.isoformat())[0], written.isoformat(), DATE_UNIT)
     if isinstance(written, numbers.Real) and not isinstance(written, bool):
-        return _converted(relation, float(written), repr(written), "", where)
+        try:
+            plain = number(written)  # type: ignore[arg-type]
+        except DataError as problem:
+            raise UsageError.of(problem, where) from None
+        return _converted(relation, plain.value, plain.literal, "", where)
     if not isinstance(written, str):
         raise UsageError(f"{written!r:.40} is not a number.", where=where, advice=_advice(relation))
     return _date(written, where) if relation.unit == DATE_UNIT else _quantity(relation, written, where)
