@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from hynt.cli.audit import _percent
+from hynt.cli.audit import _doubt, _percent
 from hynt.graph.storage import save_graph
 from hynt.training.run import start, train
 from tests.conftest import ROOT
@@ -26,6 +26,13 @@ def test_nothing_that_a_model_says_is_certain():
     shares = (0.0, 0.0004, 0.001, 0.5, 0.9994, 0.9995, 1.0)
     told = ["under 0.1%", "under 0.1%", "0.1%", "50.0%", "99.9%", "over 99.9%", "over 99.9%"]
     assert [_percent(share) for share in shares] == told
+
+
+def test_how_far_off_a_number_is_reads_well_however_far():
+    """Of 1e200 among temperatures, two hundred digits were printed."""
+    far = [_doubt({"kind": "number", "residual": residual}) for residual in (2.14, 766.43, 11995.8, 7.27089e199)]
+    times = ["2.1", "770", "12,000", "7.3 × 10¹⁹⁹"]
+    assert far == [f" ({one} times its interval off)" for one in times]
 
 
 @pytest.fixture(autouse=True)

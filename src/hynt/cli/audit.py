@@ -108,8 +108,10 @@ def _print(console: Console, result: dict[str, Any]) -> None:
 
 
 def _doubt(row: dict[str, Any]) -> str:
+    from hynt.graph.sentences import format_multiple
+
     if row["kind"] == "number":
-        return "" if "residual" not in row else f" ({row['residual']:.1f} times its interval off)"
+        return "" if "residual" not in row else f" ({format_multiple(row['residual'])} times its interval off)"
     return f" ({_percent(row['probability'])})"
 
 

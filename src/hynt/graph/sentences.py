@@ -147,6 +147,11 @@ def format_difference(value: float, unit: str = "") -> str:
     return _with_unit(format_number(float(f"{value:.3g}")), unit)
 
 
+def format_multiple(times: float) -> str:
+    """How many times something is something else, to two digits: `2.1`, `770`, `7.3 × 10¹⁹⁹`."""
+    return format_number(float(f"{times:.2g}"))
+
+
 def rounded_to(value: float, width: float, least: int = 2) -> float:
     """The number with as many digits as an interval of this width is sure of, and `least` at least."""
     if not (math.isfinite(value) and 0 < width < math.inf) or not value:

@@ -155,7 +155,7 @@ def test_the_doubtful_part_of_a_fact_is_called_by_its_relation(graph, site, tmp_
     page = text_of(served, "/doubtful")
     assert (
         "Without this fact the model expects 1974 as date, between 1972 and 1976 in 9 of 10 cases; the graph says "
-        "1990. That is 4.0 times as far away as the interval reaches." in page
+        "1990. That is 4 times as far away as the interval reaches." in page
     )
     assert "the model expects 1974 as population, between" in page
     assert "gives Springfield hardly any chance as the head, and Ogdenville 50.0\u00a0%." in page

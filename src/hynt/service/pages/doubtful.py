@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from hynt.errors import DataError, UsageError
 from hynt.files import check_regular
 from hynt.graph.columns import UNREADABLE, bounded_table
+from hynt.graph.sentences import format_multiple
 
 PAGE = 25
 FEW = 5
@@ -79,7 +80,7 @@ def why(row: Mapping[str, Any], part: str) -> str:
         told = f"Without this fact the model expects {said} as {part}{between}; the graph says {stored}."
         if row["residual"] is None:
             return told
-        return f"{told} That is {row['residual']:.1f} times as far away as the interval reaches."
+        return f"{told} That is {format_multiple(row['residual'])} times as far away as the interval reaches."
     chance = "hardly any chance" if row["probability"] < 0.001 else f"a chance of {100 * row['probability']:.1f}\u00a0%"
     own = f"Without this fact the model gives {stored} {chance} as the {part}"
     return f"{own}, and {said} {100 * row['said_probability']:.1f}\u00a0%."
