@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hynt.graph.fact import DATE_UNIT
+from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup, element, html, joined, shown
 from hynt.reporting.charts_svg import (
     Marked,
@@ -122,6 +123,20 @@ def test_answer_interval_and_known_values_stand_on_the_spread():
     answer = next(one for one in root.iter(f"{SVG}line") if one.get("class") == "answer")
     middle = float(span.get("x")) + float(span.get("width")) / 2
     assert float(answer.get("x1")) == pytest.approx(middle, abs=0.02)
+
+
+def test_a_spread_tells_stored_numbers_whole_and_answers_as_sure_as_they_are():
+    """Beside "1,400,000 km²" the chart said 1,395,770 km², and 17,098,200 of the greatest country's 17,098,242."""
+    edges, interval = [360e6, 400e9, 17_098_242e6], (110_654e6, 17_606_100e6)
+    _, _, told = described(
+        spread_chart("d", "t", edges, [3, 2], Marked(with_display("m2", "km2"), 1_395_770e6, interval), log=True)
+    )
+    assert told == (
+        "5 numbers from 360 km² to 17,098,242 km², on a logarithmic scale. The answer is 1,400,000 km². "
+        "Its interval reaches from 110,000 km² to 17,600,000 km²."
+    )
+    _, _, told = described(spread_chart("d", "t", [27.79, 60.0, 89.5], [3, 2], Marked("year", 82.2108)))
+    assert told == "5 numbers from 27.79 years to 89.5 years. The answer is 82 years."
 
 
 def test_distribution_over_many_orders_is_logarithmic():

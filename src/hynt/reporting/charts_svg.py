@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.sentences import format_number, format_quantity
+from hynt.graph.sentences import format_estimate, format_number, format_quantity
 from hynt.markup import Markup, element, joined
 from hynt.reporting.scales import Scale, round_steps
 
@@ -335,10 +335,13 @@ def spread_chart(
 
 
 def _spread_told(edges: Sequence[float], counts: Sequence[int], marked: Marked, *, log: bool) -> str:
-    def text(value: float) -> str:
-        return format_quantity(float(f"{value:.6g}"), marked.unit)
+    known = edges[0], edges[-1]
 
-    told = f"{sum(counts):,} numbers from {text(edges[0])} to {text(edges[-1])}"
+    def text(value: float) -> str:
+        return format_estimate(value, marked.unit, marked.interval, known)
+
+    told = " to ".join(format_quantity(end, marked.unit) for end in known)
+    told = f"{sum(counts):,} numbers from {told}"
     told += ", on a logarithmic scale." if log else "."
     if marked.answer is not None:
         told += f" The answer is {text(marked.answer)}."
