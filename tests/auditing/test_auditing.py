@@ -14,7 +14,9 @@ from hynt.auditing.auditing import SCHEMA
 from hynt.errors import UsageError
 from hynt.formats.from_python import graph_from_facts
 from hynt.front.auditing import audit
+from hynt.graph.fact import DATE_UNIT, Number
 from hynt.graph.storage import save_graph
+from hynt.graph.units.dates import parse_iso_date
 from hynt.runs.checkpoint import Interrupted
 from hynt.training.run import start, train
 from tests.heard_progress import HeardProgress
@@ -223,3 +225,19 @@ def test_what_cannot_be_done_is_refused_before_anything_is_made(graph, tmp_path,
     with pytest.raises(UsageError, match=text):
         tiny_audit(graph, tmp_path / "work", **options)
     assert not (tmp_path / "work").exists()
+
+
+def test_stored_dates_are_told_as_precisely_as_they_came(tmp_path):
+    """The fact said 2024-05-03 10:05, and what looked wrong of it 2024-05-03."""
+    facts = [
+        (f"e{i % 7}", "opened", date(f"2024-05-{1 + i % 28:02}T10:05"), [("seen", date(f"2024-{1 + i % 12:02}"))])
+        for i in range(30)
+    ]
+    found = tiny_audit(graph_from_facts({"train": facts}), tmp_path / "work", epochs=1, folds=2)
+    told = {(row["component"], row["stored"]) for row in found.to_arrow(components=True).to_pylist()}
+    assert ("tail", "2024-05-03 10:05") in told
+    assert ("value of qualifier 1", "2024-03") in told
+
+
+def date(written: str) -> Number:
+    return Number(parse_iso_date(written)[0], written, DATE_UNIT)

@@ -100,7 +100,7 @@ class RowWriter:
         facts = self._facts(self.found.stored.row[verdict])
         for fact, index, place, value in zip(facts, verdict.tolist(), rank.tolist(), score.tolist(), strict=True):
             number = int(self.found.stored.row[index])
-            yield {"rank": place, "score": value} | self._described(fact, number) | self._component(index)
+            yield {"rank": place, "score": value} | self._described(fact, number) | self._component(index, fact)
 
     def not_judged(self, facts: Ids) -> Iterator[dict[str, Any]]:
         """(k,) facts that nobody could judge, each with the reason."""
@@ -132,7 +132,7 @@ class RowWriter:
             "tail": tail,
         }
 
-    def _component(self, index: int) -> dict[str, Any]:
+    def _component(self, index: int, fact: Fact) -> dict[str, Any]:
         found, graph = self.found, self.plan.graph
         stored = found.stored
         kind = int(stored.kind[index])
@@ -143,7 +143,7 @@ class RowWriter:
             "judge": self.parts[int(found.part[index])].name,
         }
         if kind == NUMBER_KIND:
-            return told | self._number(index)
+            return told | self._number(index, fact)
         own = int(stored.entity[index] if kind == ENTITY_KIND else stored.relation[index])
         best = int(found.best[index])
         (own_id, own_name), (best_id, best_name) = _named(graph, kind, own), _named(graph, kind, best)
@@ -162,7 +162,7 @@ class RowWriter:
         """What a number is shown as: judged it is as the model said it."""
         return PossibleNumbers.of(self.plan.graph.vocabulary, [self.plan.learned])
 
-    def _number(self, index: int) -> dict[str, Any]:
+    def _number(self, index: int, fact: Fact) -> dict[str, Any]:
         found = self.found
         relation = found.stored.relation[index : index + 1].astype(np.int64)
         unit = self.plan.graph.relations[int(relation[0])].unit
@@ -171,7 +171,7 @@ class RowWriter:
         low, high = float(found.low[index]), float(found.high[index])
         width = high - low if math.isfinite(high - low) else None
         told: dict[str, Any] = {
-            "stored": format_quantity(stored, unit),
+            "stored": self._sentences.words(fact)[int(found.stored.position[index])],
             "stored_value": stored,
             "said": format_quantity(said, unit, width),
             "said_value": said,
