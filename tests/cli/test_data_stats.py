@@ -28,6 +28,17 @@ def test_the_tables_are_readable(hynt, graph):
     assert "0 numbers lie outside the robust range of their relation.\n" in done.out
 
 
+def test_four_digits_have_a_comma_unless_they_may_be_a_year(hynt, tmp_path):
+    (tmp_path / "facts.csv").write_text(
+        "head,relation,tail,unit\nEverest,height,8849,m\nEverest,first climbed,1953,\n", encoding="utf-8"
+    )
+    options = ("--numeric", "height,first climbed", "--out", tmp_path / "peaks")
+    assert hynt("data", "import", tmp_path / "facts.csv", *options).code == 0
+    told = hynt("data", "stats", tmp_path / "peaks").out
+    assert "8,849" in told
+    assert "1953" in told
+
+
 def test_one_outlier_is_told_as_one(hynt, tmp_path):
     rows = [
         json.dumps({"head": f"E{n}", "relation": "size", "tail": 5000 if n == 7 else 10 + n % 5}) for n in range(60)

@@ -120,12 +120,15 @@ def _tell_numbers(result: dict[str, Any], out: Console) -> None:
     marks = {"log": " (log)", "log unless worse": " (log?)", "linear": ""}
     for found in sorted(result["numbers"], key=lambda found: -found["frequency"]):
         unit = found["unit"] if found["unit"] == "date" else ""
-        told = [found["minimum"], found["maximum"], found["mean"], found["quantiles"]["0.5"]]
-        *shown, median = (format_quantity(value_shown(value, found["unit"])[0], unit) for value in told)
+        values = (found["minimum"], found["maximum"], found["mean"], found["quantiles"]["0.5"])
+        told = [value_shown(value, found["unit"])[0] for value in values]
+        # A number of four digits without a unit may be a year, and has no comma.
+        may_be_year = found["unit"] in ("", "1", "date")
+        *shown, median = (format_quantity(one, unit) if may_be_year else format_number(one) for one in told)
         deviation_shown, read_in = shown_difference(found["standard_deviation"], found["unit"])
         deviation = format_number(deviation_shown) + (" years" if unit else "")
-        told = [f"{found['frequency']:,}", shown[0], median, shown[1], shown[2], deviation]
-        rows.append((found["label"] + marks[found["learned_on"]], read_in, *told))
+        cells = (f"{found['frequency']:,}", shown[0], median, shown[1], shown[2], deviation)
+        rows.append((found["label"] + marks[found["learned_on"]], read_in, *cells))
     headings = ("relation", "unit", "frequency", "minimum", "median", "maximum", "mean", "std. deviation")
     print_table(out, headings, rows, "Numbers by relation", "left", range(2, len(headings)))
     if any(found["learned_on"] == "log unless worse" for found in result["numbers"]):
