@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 import pytest
 import torch
@@ -46,7 +47,13 @@ def test_every_other_registered_model_holds_the_contract(name):
     check_model(lambda sizes, train: entry.build(sizes, train, settings), literals=entry.needs_literals(settings))
 
 
-EMBEDDING = {"hynt", "hynt-inductive", "stare", "hy-transformer", "ram", "hinge", "neuinfer"}
+TABLES = {
+    **dict.fromkeys(("hynt", "stare", "hy-transformer", "ram", "hinge", "neuinfer"), "entity"),
+    **dict.fromkeys(("transea", "mt-kgnn", "kbln"), "entities"),
+    **dict.fromkeys(("nalp", "tnalp"), "relatedness.value"),
+    "gran": "node",
+}
+EMBEDDING = {*TABLES, "literale", "hynt-inductive"}
 
 
 @pytest.mark.parametrize("name", list(MODELS))
@@ -56,8 +63,10 @@ def test_a_model_has_vectors_for_entities_where_it_says_so(name):
     facts = facts_of([0, 1] * 40, literals=entry.needs_literals(settings))
     model = entry.build(facts.sizes, facts, settings).eval()
     assert isinstance(model, EmbedsEntities) == (name in EMBEDDING)
-    if name in EMBEDDING - {"hynt-inductive"}:
-        assert model.entity_vectors() is model.entity
+    if name in TABLES:
+        assert model.entity_vectors() is attrgetter(TABLES[name])(model)
+    if name == "literale":
+        assert model.entity_vectors().shape == (facts.sizes.entities, model.parts * settings.dimension)
 
 
 @pytest.mark.parametrize("name", ["hynt-inductive", "gran", "nalp", "tnalp", "hinge", "neuinfer"])

@@ -107,6 +107,10 @@ class Gran(nn.Module):
         )
         return [Phase(stream, trainable(self), settings.epochs)]
 
+    def entity_vectors(self) -> Tensor:
+        """(nodes, d) what was learned about each entity, then about literals, relations and the masked node."""
+        return self.node
+
     def read(self, batch: MaskedBatch) -> EncodedQuestion:
         """The masked node of each row, as the last layer sees it."""
         rate = self.settings.dropout if self.training else 0.0

@@ -118,6 +118,10 @@ class Kbln(TripleModel):
         own = self.settings
         return links_then_numbers(self, self.number_head, train, settings, own.head_epochs, own.head_rate)
 
+    def entity_vectors(self) -> Tensor:
+        """(entities, d) what was learned about each entity."""
+        return self.entities
+
     def read(self, batch: MaskedBatch) -> TripleQuestion:
         """e ∘ r."""
         entity, relation, asks_head = known_parts(batch)

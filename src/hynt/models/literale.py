@@ -154,6 +154,10 @@ class Literale(TripleModel):
         self._kept = None
         return super().train(mode)
 
+    def entity_vectors(self) -> Tensor:
+        """(entities, parts × d) what was learned about each entity, without its literals."""
+        return torch.cat(list(self.entities), 1)
+
     def read(self, batch: MaskedBatch) -> TripleQuestion:
         """The query: what a candidate's vector is multiplied with."""
         entity, relation, asks_head = known_parts(batch)
@@ -196,7 +200,7 @@ class Literale(TripleModel):
         if self.settings.head_input == "gated":
             table = self._candidate_table()[:, : self.parts * self.settings.dimension]
         else:
-            table = torch.cat(list(self.entities), 1)
+            table = self.entity_vectors()
         return self.number_head.of_candidates(candidate_rows(table, candidates), attribute)
 
     def _gated(self, entity: Tensor) -> list[Tensor]:

@@ -103,6 +103,10 @@ class MtKgnn(TripleModel):
         numbers = (self.entities, self.attribute_vectors, *networks)
         return [Phase(stream, (self.entities, self.relations), settings.epochs, second=numbers)]
 
+    def entity_vectors(self) -> Tensor:
+        """(entities, d) what was learned about each entity."""
+        return self.entities
+
     def read(self, batch: MaskedBatch) -> TripleQuestion:
         """e ∘ r."""
         entity, relation, _ = known_parts(batch)

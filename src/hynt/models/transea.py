@@ -65,6 +65,10 @@ class Transea(TripleModel):
         stream = TranslatedTriples(train, settings.batch_size, own.margin, own.attribute_weight)
         return [Phase(stream, trainable(self), settings.epochs)]
 
+    def entity_vectors(self) -> Tensor:
+        """(entities, d) what was learned about each entity."""
+        return self.entities
+
     def read(self, batch: MaskedBatch) -> TripleQuestion:
         """Where the answer should lie: h + r for a tail, t − r for a head."""
         entity, relation, asks_head = known_parts(batch)

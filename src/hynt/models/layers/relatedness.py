@@ -165,6 +165,11 @@ class PairModel(TellsTruth):
     """Nothing but channels, which look at pairs of role and value."""
 
     channels: tuple[Channel, ...]
+    relatedness: Relatedness
+
+    def entity_vectors(self) -> Tensor:
+        """(tokens, d) what was learned about each entity as a value, then about literals."""
+        return self.relatedness.value
 
     def score_facts(self, batch: MaskedBatch, real: Tensor) -> Tensor:
         """(rows,) logits of whole facts."""
