@@ -71,9 +71,15 @@ def test_weight_decay_is_that_of_adamw():
     torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-7)
 
 
-def test_memory_of_one_step_serves_the_next():
+@pytest.fixture
+def kept_memory():
+    """Freed memory stays with the process, where its C library can be told so."""
     if not keep_freed_memory():
         pytest.skip("this C library does as it likes, or was told otherwise")
+
+
+@pytest.mark.usefixtures("kept_memory")
+def test_memory_of_one_step_serves_the_next():
     floats = 12 * 2**20  # 48 megabytes: more than glibc keeps by itself
 
     def pages_cleared(times: int) -> int:
@@ -86,10 +92,8 @@ def test_memory_of_one_step_serves_the_next():
     assert pages_cleared(3) < 4 * floats // resource.getpagesize()
 
 
+@pytest.mark.usefixtures("kept_memory")
 def test_freed_memory_is_given_back_where_it_is_not_needed_again():
-    if not keep_freed_memory():
-        pytest.skip("this C library does as it likes, or was told otherwise")
-
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
