@@ -254,16 +254,6 @@ def test_an_updated_run_begins_with_the_questions_of_the_run_before(folder, run,
         assert list(facts) == list(valid.take(np.array([before.row])).facts(run.graph.vocabulary))
 
 
-def test_a_run_that_is_given_away_says_that_its_updates_stay(folder, run, tmp_path, capsys):
-    run.update(NEW)
-    assert invoke(["push", str(folder), str(tmp_path / "given")]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "without the 1 update of its graph: what is given away answers as it did before" in told
-    assert f"{UPDATES}/" not in told
-    hynt.pull(tmp_path / "given", tmp_path / "pulled")
-    assert len(hynt.load(tmp_path / "pulled", "cpu").graph) == len(run.graph)
-
-
 def test_entities_with_the_same_facts_are_said_to_be_alike(run):
     twins = [("Mo", "knows", "person 1"), ("Jo", "knows", "person 1")]
     graph = KnowledgeGraph(run.graph.vocabulary, {"train": run.graph.split("train")}, run.graph.entities)

@@ -10,6 +10,8 @@ import pytest
 from huggingface_hub import constants
 
 from hynt.errors import DataError, UsageError
+from hynt.front.run import load
+from hynt.runs.journal import UPDATES
 from hynt.sharing.cards import CROISSANT
 from hynt.sharing.push_and_pull import CARD, LIST, Repository, pull, push
 from tests.sharing.hub_server import TOKEN, hub_on_loopback
@@ -58,6 +60,21 @@ def test_pushing_again_replaces_the_run_and_spares_other_files(original, hub, tm
     assert set(hub.files["ann/towns"]) == {*contents(smaller), CARD, CROISSANT, LIST, "notes.txt"}
     pull("hf:ann/towns", tmp_path / "pulled")
     assert contents(tmp_path / "pulled") == contents(smaller)
+
+
+def test_updates_go_to_the_hub_and_an_earlier_push_leaves_none(inductive_run, hub, tmp_path):
+    run = load(Path(shutil.copytree(inductive_run, tmp_path / "run")), "cpu")
+    later = run.update([("Zoe", "knows", "person 1")]).update([("Zoe", "knows", "person 2")])
+    push(later.path, "hf:ann/towns")
+    hub.files["ann/towns"][f"{UPDATES}/evil.py"] = b"raise SystemExit"
+    pull("hf:ann/towns", tmp_path / "pulled")
+    assert load(tmp_path / "pulled", "cpu").graph == later.graph
+    assert not [call for call in hub.asked if "evil.py" in call], "what no run has is not even fetched"
+    push(later.path, "hf:ann/towns", version=1)
+    updates = [name for name in hub.files["ann/towns"] if name.startswith(UPDATES) and name.endswith(".jsonl")]
+    assert sorted(updates) == [f"{UPDATES}/000001.jsonl", f"{UPDATES}/journal.jsonl"]
+    pull("hf:ann/towns", tmp_path / "first")
+    assert load(tmp_path / "first", "cpu").version == 1
 
 
 def refused(source, target) -> str:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hynt.cli.options import RunArgument, ScoringDevice, argument, option
+from hynt.cli.options import AsOf, RunArgument, ScoringDevice, argument, option
 from hynt.cli.output import Output, SavedOutput, note_to_person
 from hynt.names import plural
 from hynt.progress import visible
@@ -84,15 +84,18 @@ def push(
     destination: str = argument(..., "A folder, or hf:owner/name on the hub.", metavar="DEST"),
     evaluation: Path | None = option(None, "What `hynt evaluate RUN --save FILE` wrote.", metavar="FILE"),
     licence: str = option("", "The model's, such as cc-by-4.0; by default the graph's."),
+    as_of: AsOf = None,
     overwrite: bool = option(False, "Replace what an earlier push left in DEST."),
     public: bool = option(False, "Make a new repository on the hub public."),
     *,
     output: Output,
 ) -> None:
-    """Publish RUN with a model card made from it. Weights are safetensors; nothing is a pickle."""
+    """Publish RUN, with the updates of its graph and a model card. Weights are safetensors; nothing is a pickle."""
     from hynt.front.publishing import push as give
 
-    result = give(run, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, public=public)
+    result = give(
+        run, destination, evaluation=evaluation, licence=licence, version=as_of, overwrite=overwrite, public=public
+    )
     output.deliver(result, lambda console: _print_pushed(console, result))
 
 
@@ -108,12 +111,10 @@ def _print_pushed(console: Console, result: dict[str, Any]) -> None:
         console.print(f"it is on this machine; to send it to the hub, say hf:{_repository(result['destination'])}")
     if result["left_out"]:
         console.print(f"left out, since a run works without them: {visible(', '.join(result['left_out']))}")
+    if result["updates"]:
+        console.print(f"with {plural(result['updates'], 'update')} of its graph, which anyone who pulls it can read")
     if result["updates_left_out"]:
-        told = plural(result["updates_left_out"], "update")
-        console.print(
-            f"without the {told} of its graph: what is given away answers as it did before; to give all away, "
-            f"hynt train {result['run']} --from {result['run']} --out NEW, and push NEW"
-        )
+        console.print(f"without {plural(result['updates_left_out'], 'later update')} of its graph")
     if result["licence"] is None:
         console.print("no licence is stated: see that you may give the graph away, and say --licence")
     if not result["graph_included"]:
@@ -139,6 +140,8 @@ def _print_pulled(console: Console, result: dict[str, Any]) -> None:
         f"{visible(result['model'])} on {visible(result['graph'])}: {len(result['files'])} files, "
         f"all as listed, in {result['run']}"
     )
+    if result["updates"]:
+        console.print(f"with {plural(result['updates'], 'update')} of its graph: hynt update {result['run']} --log")
     if result["passed_over"]:
         console.print(f"passed over, since no run has them: {visible(', '.join(result['passed_over']))}")
     if not result["graph_included"]:

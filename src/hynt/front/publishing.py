@@ -99,13 +99,15 @@ def push(
     *,
     evaluation: str | os.PathLike[str] | None = None,
     licence: str = "",
+    version: int | None = None,
     overwrite: bool = False,
     public: bool = False,
 ) -> dict[str, Any]:
     """Publishes a finished run, with a model card made from it, to a folder or to "hf:owner/name" on the hub.
 
-    `evaluation` is a file that `hynt evaluate --save` wrote; `licence` is the model's, else the graph's. Weights are
-    safetensors; nothing is a pickle.
+    `evaluation` is a file that `hynt evaluate --save` wrote; `licence` is the model's, else the graph's. The updates of
+    its graph go with it; `version` gives the run as it was after so many of them. Weights are safetensors; nothing is
+    a pickle.
 
     >>> told = hynt.push(run, "given")
     >>> told["graph_included"], "README.md" in told["files"]
@@ -115,10 +117,17 @@ def push(
     from hynt.sharing.push_and_pull import push as give
 
     path = Path(run) if isinstance(run, (str, os.PathLike)) else run.path
-    card = None if evaluation is None else Path(evaluation)
+    if version is None and not isinstance(run, (str, os.PathLike)):
+        version = run.version
     with whole_run():
         return give(
-            path, os.fspath(destination), evaluation=card, licence=licence, overwrite=overwrite, private=not public
+            path,
+            os.fspath(destination),
+            evaluation=None if evaluation is None else Path(evaluation),
+            licence=licence,
+            version=version,
+            overwrite=overwrite,
+            private=not public,
         )
 
 

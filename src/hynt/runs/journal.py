@@ -171,22 +171,24 @@ class Journal:
 
     def graph(self, base: KnowledgeGraph, version: int | None = None) -> KnowledgeGraph:
         """The graph at a version, or at the newest one, from that of version 0."""
-        versions = self.versions()
-        last = len(versions) if version is None else version
-        if not 0 <= last <= len(versions):
-            raise UsageError(
-                f"there is no version {last} of this run.",
-                where="version",
-                advice=f"It has versions 0 to {len(versions)}: hynt update {self.run} --log lists them.",
-            )
         adding: list[GraphChange] = []  # versions in a row that only add are added at once
-        for one in versions[:last]:
+        for one, _ in self._lines_to(version):
             change = self.change(one)
             if change.merged or change.without_entities or change.removed:
                 base, adding = change.applied(_together(adding).applied(base)), []
             else:
                 adding.append(change)
         return _together(adding).applied(base)
+
+    def written(self, version: int | None = None) -> tuple[bytes, list[str]]:
+        """The journal's lines up to a version, or to the newest one, and the names of the files that they need. What a
+        kill has torn, and what another process writes meanwhile, is not among them.
+        """
+        lines = self._lines_to(version)
+        if not lines:
+            return b"", []
+        content = (self.folder / JOURNAL).read_bytes()[: lines[-1][1]]
+        return content, [self._file(one.version).name for one, _ in lines]
 
     def change(self, version: Version) -> GraphChange:
         """The changes of a version, refused where its file is not the one that was written."""
@@ -224,6 +226,18 @@ class Journal:
 
     def _file(self, version: int) -> Path:
         return self.folder / f"{version:06d}.jsonl"
+
+    def _lines_to(self, version: int | None) -> list[tuple[Version, int]]:
+        """The lines up to a version, or all; a version that is not there is refused."""
+        lines = self._lines()
+        last = len(lines) if version is None else version
+        if not 0 <= last <= len(lines):
+            raise UsageError(
+                f"there is no version {last} of this run.",
+                where="version",
+                advice=f"It has versions 0 to {len(lines)}: hynt update {self.run} --log lists them.",
+            )
+        return lines[:last]
 
     def _lines(self) -> list[tuple[Version, int]]:
         """The whole lines of the journal, each with where it ends. A last line that is torn is left out; a damaged one

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,9 @@ from hynt.errors import DataError, UsageError
 from hynt.files import RESTORE, hashes
 from hynt.graph.knowledge_graph import Manifest, read_manifest
 from hynt.markup import shown
+from hynt.names import plural
 from hynt.runs import CONFIG
+from hynt.runs.journal import Version
 from hynt.runs.place import read_record
 from hynt.runs.run_folder import RunFolder
 
@@ -57,11 +59,14 @@ class CardFacts:
     validation: Mapping[str, Any]  # metrics by task and scope, of the weights that are given away; empty: none
     evaluation: Mapping[str, Any] | None = None  # what `hynt evaluate --save` wrote
     licence: str = ""
+    versions: Sequence[Version] = ()  # the updates of its graph that are given away with it
     follows_its_graph: bool = False  # reads observed facts, so that it knows entities that training did not
     settings: str = field(default="", repr=False)
 
 
-def card_facts(run: RunFolder, evaluation: Path | None, licence: str, *, follows_its_graph: bool) -> CardFacts:
+def card_facts(
+    run: RunFolder, evaluation: Path | None, licence: str, versions: Sequence[Version] = (), *, follows_its_graph: bool
+) -> CardFacts:
     """Read from a run, and from an evaluation of it if one is given."""
     folder = run.path / run.manifest["graph"]["path"]
     embedded = run.manifest["graph"]["path"] == "graph"
@@ -69,7 +74,7 @@ def card_facts(run: RunFolder, evaluation: Path | None, licence: str, *, follows
     settings = run.checked(CONFIG).read_text(encoding="utf-8")
     found = None if evaluation is None else _evaluation(evaluation, run)
     licence = licence or (graph.licence if graph else "")
-    return CardFacts(run, graph, _validation(run), found, licence, follows_its_graph, settings)
+    return CardFacts(run, graph, _validation(run), found, licence, versions, follows_its_graph, settings)
 
 
 def _validation(run: RunFolder) -> Mapping[str, Any]:
@@ -224,6 +229,7 @@ def _graph(facts: CardFacts) -> list[str]:
             f"{plain(_graph_name(facts))} is too large to be part of the run. To ask the run, put it at "
             f"{plain(facts.run.manifest['graph']['path'])}, seen from the run's folder; it is checked by content.",
             "",
+            *_updates(facts),
         ]
     counts = ", ".join(f"{count:,} {plain(name.replace('_', ' '))}" for name, count in facts.graph.counts.items())
     return [
@@ -233,6 +239,20 @@ def _graph(facts: CardFacts) -> list[str]:
         "",
         f"- licence: {plain(facts.graph.licence) or 'not stated'}",
         f"- source: {plain(facts.graph.source) or 'not stated'}",
+        "",
+        *_updates(facts),
+    ]
+
+
+def _updates(facts: CardFacts) -> list[str]:
+    """What has become of the graph since training, where that is given away too."""
+    if not facts.versions:
+        return []
+    added, removed = (sum(getattr(one, name) for one in facts.versions) for name in ("added", "removed"))
+    return [
+        f"{plural(len(facts.versions), 'update')} since training added {plural(added, 'fact')} and took away "
+        f"{removed:,}. The run answers with them; they are in `updates/`, and `hynt update RUN --log` lists them. "
+        "Training and its validation did not have them.",
         "",
     ]
 

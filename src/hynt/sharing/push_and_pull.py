@@ -39,7 +39,8 @@ from hynt.graph.splitting import SPLITS
 from hynt.models.contract import Part
 from hynt.runs import CONFIG, READS, RECORD, SCALING, WEIGHTS
 from hynt.runs.checkpoint import task_weights
-from hynt.runs.journal import UPDATES, Journal
+from hynt.runs.elsewhere import on_graph
+from hynt.runs.journal import JOURNAL, LOCK, UPDATES, Journal
 from hynt.runs.opening import load_run
 from hynt.runs.run_folder import COMBINATION, ENVIRONMENT, GRAPH, MEANS, MEMBERS, RunFolder
 from hynt.sharing.cards import CROISSANT, CardFacts, card_facts, card_text, croissant_text
@@ -59,20 +60,20 @@ NAMES = (
     *(f"{GRAPH}/{name}" for name in (MANIFEST_NAME, "entities.parquet", "relations.parquet")),
     *(f"{GRAPH}/{split}.parquet" for split in SPLITS),
 )
-"""Every file that a run can have, by its path in the run."""
+"""The files that a run can have, by their path in the run; updates of its graph come to them."""
+
+_UPDATE = re.compile(rf"{UPDATES}/(?:{re.escape(JOURNAL)}|[0-9]{{6,9}}\.jsonl)\Z")
+_UPDATE_PATTERNS = (f"{UPDATES}/{JOURNAL}", *(f"{UPDATES}/{'[0-9]' * digits}.jsonl" for digits in range(6, 10)))
+"""The same, as the hub's library takes them."""
 
 AGAIN = "Get it again from where it came, or ask whoever made it."
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
 
 
-def packed_names(run: Path) -> list[str]:
-    """The files of a run that go with it."""
-    return [name for name in NAMES if (run / name).is_file()]
-
-
 def surplus(folder: Path) -> list[str]:
     """Files that are not a run's, by their path; what a repository itself needs is not counted."""
-    return sorted(name for name in _paths(folder) if name not in (*NAMES, LIST, CARD, CROISSANT))
+    ours = (*NAMES, LIST, CARD, CROISSANT, f"{UPDATES}/{LOCK}")
+    return sorted(name for name in _paths(folder) if name not in ours and not _UPDATE.match(name))
 
 
 def _paths(folder: Path) -> Iterator[str]:
@@ -105,7 +106,8 @@ def read_list(folder: Path) -> dict[str, str]:
     if content.get("kind") != "hynt run" or not isinstance(files, dict):
         raise DataError("the list of files is not one of hynt's.", where=str(path), advice=AGAIN)
     for name, digest in files.items():
-        if name not in NAMES or not isinstance(digest, str) or not _HASH.match(digest):
+        is_known = name in NAMES or _UPDATE.match(name)
+        if not is_known or not isinstance(digest, str) or not _HASH.match(digest):
             raise DataError(f"the list holds {name!r}, which is not a file of a run.", where=str(path), advice=AGAIN)
     for name in NEEDED:
         if name not in files:
@@ -137,7 +139,7 @@ class Repository:
 def upload(folder: Path, repository: Repository, names: list[str], *, private: bool) -> None:
     """One commit with all files. What an earlier push left and this run lacks is removed; other files stay."""
     hub = _library()
-    stale = [name for name in (*NAMES, CROISSANT) if name not in names]
+    stale = [*(name for name in (*NAMES, CROISSANT) if name not in names), *_UPDATE_PATTERNS]
     try:
         api = hub.HfApi()
         api.create_repo(repository.name, private=private, repo_type="model", exist_ok=True)
@@ -165,7 +167,7 @@ def download(repository: Repository, folder: Path) -> Path:
             repo_type="model",
             revision=repository.revision,
             local_dir=folder,
-            allow_patterns=[LIST, CARD, CROISSANT, *NAMES],
+            allow_patterns=[LIST, CARD, CROISSANT, *NAMES, *_UPDATE_PATTERNS],
         )
     except _failures(hub) as problem:
         raise _refused(problem, repository) from None
@@ -204,50 +206,116 @@ def _refused(problem: Exception, repository: Repository) -> DataError:
     )
 
 
+@dataclass(frozen=True)
+class Bundle:
+    """What is given away of a run, settled before anything is written."""
+
+    run: RunFolder
+    names: list[str]
+    journal: bytes  # of the updates that go with it; another process may write more of them meanwhile
+    facts: CardFacts
+
+    @classmethod
+    def of(cls, run: RunFolder, version: int | None, evaluation: Path | None, licence: str) -> Bundle:
+        """A run that is whole, with the updates up to a version, or all."""
+        journal = Journal(run.path)
+        content, files = journal.written(version)
+        loaded = load_run(run)  # refuses a run with a changed file, or whose graph is another
+        journal.graph(loaded.graph, len(files))  # and updates that do not fit it
+        follows = Part.OBSERVED_FACTS in loaded.model.reads
+        names = [name for name in NAMES if (run.path / name).is_file()]
+        names += [f"{UPDATES}/{name}" for name in (JOURNAL, *files)] if files else []
+        versions = journal.versions()[: len(files)]
+        facts = card_facts(run, evaluation, licence, versions, follows_its_graph=follows)
+        return cls(run, names, content, facts)
+
+    def fill(self, folder: Path) -> list[str]:
+        """Writes everything, and says what is there beside the run's own files."""
+        for name in self.names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            if name == f"{UPDATES}/{JOURNAL}":
+                (folder / name).write_bytes(self.journal)
+            else:
+                shutil.copyfile(self.run.path / name, folder / name)
+        write_whole(folder / CARD, card_text(self.facts))
+        if self.facts.graph is not None:
+            write_whole(folder / CROISSANT, croissant_text(self.facts.graph, folder, GRAPH))
+        write_whole(folder / LIST, list_text(folder, self.names))
+        return [LIST, CARD, *([CROISSANT] if self.facts.graph is not None else [])]
+
+    def refill(self, folder: Path) -> list[str]:
+        """Into a folder that exists, such as a clone. The list is removed first and written last: half a run cannot be
+        pulled.
+        """
+        old: list[str] = []
+        if (folder / LIST).exists():
+            try:
+                old = list(read_list(folder))
+            except DataError:
+                old = []  # damaged: what it listed stays, and is no longer part of the run
+            (folder / LIST).unlink()
+        for name in {*old, CROISSANT} - set(self.names):
+            (folder / name).unlink(missing_ok=True)
+        return self.fill(folder)
+
+
 def push(
     path: Path,
     destination: str,
     *,
     evaluation: Path | None = None,
     licence: str = "",
+    version: int | None = None,
     overwrite: bool = False,
     private: bool = True,
 ) -> dict[str, Any]:
-    """Gives a finished run away. Every file is checked first, so that nothing damaged is passed on."""
+    """Gives a finished run away, with the updates of its graph up to a version, or all. Every file is checked first, so
+    that nothing damaged is passed on.
+    """
     run = RunFolder.open(path)
     if run.is_packaged:  # its graph lies beside it; a run that goes on a journey takes it along
         with tempfile.TemporaryDirectory(prefix="hynt-push-") as folder:
             copy = Path(folder) / "run"
             run.copy(copy)
-            told = push(copy, destination, evaluation=evaluation, licence=licence, overwrite=overwrite, private=private)
+            told = push(
+                copy,
+                destination,
+                evaluation=evaluation,
+                licence=licence,
+                version=version,
+                overwrite=overwrite,
+                private=private,
+            )
             return {**told, "run": str(path)}
     if not run.is_finished:
         raise UsageError(
             "the run is not finished.", where=str(path), advice=f"Go on: hynt train GRAPH --out {path} --resume."
         )
-    loaded = load_run(run)  # refuses a run with a changed file, or whose graph is another
-    follows = Part.OBSERVED_FACTS in loaded.model.reads
-    facts, names = card_facts(run, evaluation, licence, follows_its_graph=follows), packed_names(path)
+    bundle = Bundle.of(run, version, evaluation, licence)
+    names, facts = bundle.names, bundle.facts
     if destination.startswith(HUB):
         repository = Repository.of(destination)
         with tempfile.TemporaryDirectory(prefix="hynt-push-") as folder:
-            beside = _fill(Path(folder), run, names, facts)
+            beside = bundle.fill(Path(folder))
             upload(Path(folder), repository, [*names, *beside], private=private)
     else:
-        beside = _to_folder(Path(destination), run, names, facts, overwrite=overwrite)
+        beside = _to_folder(Path(destination), bundle, overwrite=overwrite)
+    updates = len(facts.versions)
     return {
         "run": str(path),
         "destination": destination,
         "on_the_hub": destination.startswith(HUB),
         "files": [*names, *beside],
-        "left_out": [name for name in surplus(path) if not name.startswith(f"{UPDATES}/")],
-        "updates_left_out": Journal(path).latest(),
+        "left_out": surplus(path),
+        "updates": updates,
+        "updates_left_out": Journal(path).latest() - updates,
         "licence": facts.licence or None,
         "graph_included": facts.graph is not None,
     }
 
 
-def _to_folder(folder: Path, run: RunFolder, names: list[str], facts: CardFacts, *, overwrite: bool) -> list[str]:
+def _to_folder(folder: Path, bundle: Bundle, *, overwrite: bool) -> list[str]:
+    run = bundle.run
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file.", where="DEST", advice="Name a folder.")
     if run.path.resolve() == folder.resolve() or run.path.resolve() in folder.resolve().parents:
@@ -260,41 +328,13 @@ def _to_folder(folder: Path, run: RunFolder, names: list[str], facts: CardFacts,
             if folder.is_dir():
                 folder.rmdir()
             with new_folder(folder) as staging:
-                return _fill(staging, run, names, facts)
-        return _refill(folder, run, names, facts)
+                return bundle.fill(staging)
+        return bundle.refill(folder)
 
 
 def _is_bare_clone(folder: Path) -> bool:
     """A repository that was just cloned holds nothing of its own yet."""
     return all(path.name in (".git", ".gitattributes") for path in folder.iterdir())
-
-
-def _refill(folder: Path, run: RunFolder, names: list[str], facts: CardFacts) -> list[str]:
-    """Into a folder that exists, such as a clone. The list is removed first and written last: half a run cannot be
-    pulled.
-    """
-    old: list[str] = []
-    if (folder / LIST).exists():
-        try:
-            old = list(read_list(folder))
-        except DataError:
-            old = []  # damaged: what it listed stays, and is no longer part of the run
-        (folder / LIST).unlink()
-    for name in {*old, CROISSANT} - set(names):
-        (folder / name).unlink(missing_ok=True)
-    return _fill(folder, run, names, facts)
-
-
-def _fill(folder: Path, run: RunFolder, names: list[str], facts: CardFacts) -> list[str]:
-    """Writes everything, and says what is there beside the run's own files."""
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(run.path / name, folder / name)
-    write_whole(folder / CARD, card_text(facts))
-    if facts.graph is not None:
-        write_whole(folder / CROISSANT, croissant_text(facts.graph, folder, GRAPH))
-    write_whole(folder / LIST, list_text(folder, names))
-    return [LIST, CARD, *([CROISSANT] if facts.graph is not None else [])]
 
 
 # From a given-away run back to a run folder, equal to the byte, once every file is known to be the one listed.
@@ -337,6 +377,7 @@ def _unpack(folder: Path, source: str, out: Path) -> dict[str, Any]:
         "graph": run.manifest["graph"]["name"],
         "files": sorted(files),
         "passed_over": [name for name in surplus(folder) if name not in files],
+        "updates": Journal(out).latest(),
         "graph_included": graph_included,
     }
 
@@ -367,7 +408,22 @@ def _checked(folder: Path) -> tuple[RunFolder, bool]:
     for name in (ENVIRONMENT, CALIBRATION):
         if (folder / name).exists():
             read_json(folder / name)
+    journal = Journal(folder)
+    _refuse_other_updates(journal)
+    versions = journal.versions()
     if run.manifest["graph"]["path"] != "graph":
+        for version in versions:
+            journal.change(version)
         return run, False
-    load_run(folder)
+    loaded = load_run(folder)
+    if versions:
+        on_graph(loaded, journal.graph(loaded.graph))
     return run, True
+
+
+def _refuse_other_updates(journal: Journal) -> None:
+    """Refuses a file of an update that the journal does not have, and one that it has and that was not given."""
+    found = {path.name for path in journal.folder.glob("*") if path.name != JOURNAL}
+    for name in sorted(found ^ set(journal.written()[1])):
+        told = "the journal does not have this update" if name in found else "the file of this update is missing"
+        raise DataError(f"{told}.", where=str(journal.folder / name), advice=AGAIN)
