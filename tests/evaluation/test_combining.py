@@ -421,6 +421,29 @@ print((peak_memory() - before) / features.nbytes)
 """
 
 
+@pytest.mark.parametrize("fit", [fit_ranks, fit_numbers])
+def test_fitting_weights_takes_one_thread_and_gives_the_others_back(fit, monkeypatch):
+    """Threads that wait for one another took 25 times as long where another process had the second core."""
+    chance, taken = torch.Generator().manual_seed(0), []
+    features = torch.randn(80, 1 if fit is fit_numbers else 6, 2, generator=chance, dtype=torch.float64)
+    every = torch.ones(features.shape[:2], dtype=torch.bool)
+    asked = Asked(features, every, np.zeros(80, dtype=np.int64), features[:, 0, 0], every[:, :1].expand(-1, 2))
+    solve, before = torch.linalg.solve, torch.get_num_threads()
+
+    def counted(*given):
+        taken.append(torch.get_num_threads())
+        return solve(*given)
+
+    monkeypatch.setattr(torch.linalg, "solve", counted)
+    torch.set_num_threads(3)
+    try:
+        fit(asked, [True, True], 2)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert set(taken) == {1}
+
+
 def test_fitting_weights_copies_scores_a_few_times_only():
     """It took eight times their size: most of what finishing a run of HN-YG takes."""
     done = subprocess.run([sys.executable, "-c", FITTING], capture_output=True, text=True, check=True)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.graph.vocabulary import Ids
+from hynt.kernels.device import threads_at_most
 from hynt.models.combination import GroupWeights
 
 FOR_A_RELATION = 50
@@ -53,6 +54,7 @@ def _mean(able: Sequence[bool], trained: int) -> Tensor:
     return alike / alike.sum() if alike.any() else _one_hot(len(able), list(able).index(True))
 
 
+@threads_at_most(1)
 def fit_ranks(asked: Asked, able: Sequence[bool], trained: int) -> GroupWeights:
     """What is asked is scaled in place: it is the largest thing there is while a run is finished."""
     count, mean = len(able), _mean(able, trained)
@@ -148,6 +150,7 @@ def _reciprocal(asked: Asked, weights: Tensor) -> Tensor:
 # ---------------------------------------------------------------------- numbers
 
 
+@threads_at_most(1)
 def fit_numbers(asked: Asked, able: Sequence[bool], trained: int) -> GroupWeights:
     count = len(able)
     always = [one and bool(asked.answered[:, index].all()) for index, one in enumerate(able)]

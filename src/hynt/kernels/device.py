@@ -60,6 +60,19 @@ def give_back_freed_memory() -> None:
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 
+@contextmanager
+def threads_at_most(count: int) -> Iterator[None]:
+    """For work on a CPU in pieces so small that threads wait for one another longer than they help: where other
+    processes have some of the cores, many times as long.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(before, max(1, count)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def kernels_serve(x: Tensor, width: int) -> bool:
     """For tensors like `x` of a model of this width."""
     return HAS_TRITON and x.is_cuda and width in WIDTHS

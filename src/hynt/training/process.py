@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from hynt.evaluation.tiles import is_out_of_memory
 from hynt.graph.content_hash import graph_differences, graph_fingerprints
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
+from hynt.kernels.device import threads_at_most
 from hynt.models.contract import Model
 from hynt.models.registry import MODELS
 from hynt.objectives.streams import Phase
@@ -323,17 +324,11 @@ WORK_OF_A_THREAD = 200_000_000
 """Products in a step that keep a thread busy, as measured for hynt (docs/results/laptop.md)."""
 
 
-@contextmanager
-def threads_for(phases: Sequence[Phase], device: torch.device) -> Iterator[None]:
-    """On a CPU no more threads than a step has work for: they wait for one another longer than they help."""
-    before = torch.get_num_threads()
+def threads_for(phases: Sequence[Phase], device: torch.device) -> AbstractContextManager[None]:
+    """On a CPU no more threads than a step has work for."""
     work = [phase.work for phase in phases if phase.work is not None]
-    if device.type == "cpu" and work:
-        torch.set_num_threads(min(before, max(1, max(work) // WORK_OF_A_THREAD)))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    has_few = device.type == "cpu" and bool(work)
+    return threads_at_most(max(work) // WORK_OF_A_THREAD) if has_few else nullcontext()
 
 
 @dataclass
