@@ -377,7 +377,7 @@ def test_new_names_that_differ_only_in_letter_case_are_told(folder, tmp_path):
     assert {"Zoe", "zoe"} <= set(later.graph.vocabulary.entities)
     assert "PERSON 1" not in later.graph.vocabulary.entities
     (hint,) = [line for line in told if "letter case" in line]
-    assert "'Zoe' and 'zoe'" in hint
+    assert "'Zoe' (fact 1) and 'zoe' (fact 1)" in hint
     assert "--merge" in hint
     told.clear()
     later.update([("ZOE 2", "works at", "Acme"), ("Ann", "Works at", "person 2")])

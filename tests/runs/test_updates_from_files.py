@@ -171,3 +171,38 @@ def test_a_file_says_names_and_places_beside_decisions_too(run, tmp_path):
     assert later.graph["Zoe of Ulm"].texts() == ["Zoe of Ulm · knows · person 1"]
     with pytest.raises(DataError, match=re.escape(f"{decisions}:2: the graph does not hold this")):
         later.update([("Ida", "knows", "person 1")], corrections=decisions, skip_known=True)
+
+
+KNOWN = [{"head": "person 0", "relation": "born in", "tail": "town 0"}] * 2
+REFUSED = [
+    {"head": "Zoe", "relation": "height", "tail": "tall"},
+    {"head": "Zoe", "relation": "height", "tail": {"number": 1e300}},
+    {"head": "Zoe", "relation": "knows", "tail": {"number": 3}},
+    {"head": "Zoe", "relation": "shoe size", "tail": "large"},
+    {"head": "Zoe", "relation": "knows", "tail": "?"},
+]
+
+
+def lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("refused", REFUSED, ids=lambda row: f"{row['relation']} {row['tail']}")
+def test_a_refusal_beside_skipped_facts_names_the_line(run, tmp_path, refused):
+    new = {"head": "Zoe", "relation": "shoe size", "tail": {"number": 39}}
+    path = lines(tmp_path / "more.jsonl", [*KNOWN, new, new, refused])
+    with pytest.raises(DataError) as problem:
+        run.update(path, skip_known=True)
+    assert problem.value.where.startswith(f"{path}:5")
+
+
+def test_names_that_differ_only_in_letter_case_are_told_with_their_lines(folder, tmp_path):
+    told: list[str] = []
+    rows = [{"head": name, "relation": "knows", "tail": "person 1"} for name in ("Zoe", "Ann", "zoe")]
+    path = lines(tmp_path / "more.jsonl", [*KNOWN, *rows])
+    hynt.load(folder, "cpu", told.append).update(path, skip_known=True)
+    assert told == [
+        f"2 of the new entities differ only in letter case, such as 'Zoe' ({path}:3) and 'zoe' ({path}:5). "
+        "If they mean the same, merge them: hynt update RUN --merge A B."
+    ]

@@ -168,7 +168,7 @@ class Run(Evaluable, Completable, Publishable):
         from hynt.asking.graph_updates import GivenChange
 
         self._refuse_fixed()
-        return self.on(GivenChange(_given(facts)).fitted(self.graph, self.path)[1])
+        return self.on(GivenChange(_given(facts)).fitted(self.graph, self.path).graph)
 
     def update(
         self,
@@ -197,18 +197,16 @@ class Run(Evaluable, Completable, Publishable):
         (1, True, 1)
         """
         from hynt import leftovers
-        from hynt.asking.graph_updates import GivenChange, overlooked
+        from hynt.asking.graph_updates import GivenChange
         from hynt.formats.corrections import read_corrections
-        from hynt.formats.fact_file import FactFile
         from hynt.runs.journal import Journal
 
         self._refuse_elsewhere("update")
         self._refuse_fixed()
         files = tuple(Path(one).name for one in (facts, remove, corrections) if isinstance(one, (str, os.PathLike)))
         decided = None if corrections is None else read_corrections(Path(corrections))
-        added = _given(facts, format)
         change = GivenChange(
-            added,
+            _given(facts, format),
             _given(remove, format),
             [remove_entities] if isinstance(remove_entities, str) else remove_entities,
             cast("Sequence[tuple[str, str]]", [merge] if merge and isinstance(merge[0], str) else merge),
@@ -221,16 +219,14 @@ class Run(Evaluable, Completable, Publishable):
         changed = self if out is None else type(self)(self.save(out).path, self._device, self.note)
         journal, graph = Journal(changed.path), changed.saved.graph
         try:
-            written, after = change.written(changed.path, lambda journal, version: journal.graph(graph(), version))
+            written = change.written(changed.path, lambda journal, version: journal.graph(graph(), version))
         except BaseException:
             if out is not None:  # an unchanged copy is not what was asked for
                 leftovers.discard(changed.path)
             raise
-        if written is not None and after is not None and facts is not None:
-            told = added.named_otherwise(self.graph) if isinstance(added, FactFile) else []
-            for hint in (*told, *overlooked(journal.change(written), self.graph)):
-                self.note(hint)
-        return changed._at(journal.latest() if written is None else written.version)
+        for note in written.notes:
+            self.note(note)
+        return changed._at(journal.latest() if written.version is None else written.version.version)
 
     def versions(self) -> list[Version]:
         """What has changed in its graph since training: a record per update, with its number, time and source.

@@ -121,13 +121,13 @@ def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact], labels: Sequence[En
     return _remade(graph, vocabulary, splits, entities)
 
 
-def unknown_facts(graph: KnowledgeGraph, facts: Sequence[Fact]) -> list[Fact]:
-    """Those that the graph does not hold, each once."""
+def are_unknown(graph: KnowledgeGraph, facts: Sequence[Fact]) -> list[bool]:
+    """Whether the graph does not hold each of these facts; one that is given twice is unknown the first time."""
     table, vocabulary = encoded(facts, graph.vocabulary)
     hashes = fact_hashes(table, vocabulary)
     known = same_facts(hashes, fact_hashes(graph.columns(), vocabulary))
-    known |= repeats(hashes)
-    return [fact for fact, is_known in zip(facts, known.tolist(), strict=True) if not is_known]
+    found: list[bool] = (~(known | repeats(hashes))).tolist()
+    return found
 
 
 def without_facts(graph: KnowledgeGraph, facts: Sequence[Fact]) -> KnowledgeGraph:

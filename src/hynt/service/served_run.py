@@ -137,7 +137,7 @@ class ServedRun:
         async with self._writing:
             try:
                 loop = asyncio.get_running_loop()
-                written, graph = await loop.run_in_executor(
+                written, graph, _ = await loop.run_in_executor(
                     self._lookers, lambda: change.written(self.settings.run, self._graph_at)
                 )
             except HyntError as problem:
