@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from hynt.comparison.table import SHORT_IN_WORDS
+from hynt.cli import output
+from hynt.comparison.table import SHORT_IN_WORDS, cost_table, quality_table
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.storage import save_graph
 from tests.training.small_graph import small_graph
@@ -62,6 +63,26 @@ def test_a_comparison_has_all_models_and_the_trivial_rows(hynt, saved, tmp_path)
     other = hynt("compare", "--graph", elsewhere, *MODELS, "--out", out)
     assert other.code == 2
     assert "holds a comparison on another graph" in other.err
+
+
+def test_at_80_columns_no_figure_is_lost_and_no_table_is_cut_in_two(hynt, saved, tmp_path, monkeypatch):
+    """It had two tables of 120 and 160 columns, which a terminal showed in five parts, most of them dashes."""
+    monkeypatch.setattr(output, "_WIDTH_OF_FILES", 80)
+    out = tmp_path / "compared"
+    said = hynt("compare", saved, *MODELS[:1], "hynt-inductive,transea", *MODELS[2:], "--out", out).out
+    tables, _, words = said.partition("what they read")
+    assert all(len(line) <= 80 for line in tables.splitlines())
+    assert sum(line.lstrip().startswith("model ") for line in tables.splitlines()) == 3  # links; the others; costs
+    found = json.loads((out / "comparison.json").read_text(encoding="utf-8"))
+    for cells in (quality_table(found), cost_table(found)):
+        for row in cells.rows:
+            lines = [line for line in tables.splitlines() if line.split()[:1] == row[:1]]
+            figures = [cell for line in lines for cell in line.split()]
+            in_words = [cell for cell in row[1:] if " " in cell or cell == "triplets"]
+            assert all(cell in figures for cell in row[1:] if cell not in (*in_words, "–"))
+            assert all(cell in words for cell in in_words)
+            assert all(set(line.split()[1:]) != {"–"} for line in lines)
+    assert said.splitlines()[-1].startswith(f"  hynt train {saved} --model ")
 
 
 def test_seeds_are_averaged(hynt, saved, tmp_path):

@@ -90,14 +90,17 @@ def _seeds(text: str) -> list[int]:
 
 
 def _print_comparison(console: Console, result: dict[str, Any]) -> None:
-    from hynt.comparison.table import SHORT_IN_WORDS, cost_table, minutes_text, quality_table
+    from hynt.comparison.table import SHORT_IN_WORDS, abilities, minutes_text, told_tables
 
     console.print(
         f"{visible(result['graph']) or 'the graph'}, test split; {minutes_text(result['minutes_per_model'])} of "
         f"{'processor' if result['clock'] == 'processor' else 'training'} time per model; ties realistic"
     )
-    for cells in (quality_table(result), cost_table(result)):
-        print_table(console, cells.columns, cells.rows)
+    for cells in told_tables(result):
+        print_table(console, cells.columns, cells.rows, numbers=range(1, len(cells.columns)))
+    console.print("what they read, and what they answer:")
+    for line in abilities(result):
+        console.print(line)
     console.print(SHORT_IN_WORDS)
     if not any(file.endswith(".png") for file in result["files"]):
         console.print("no picture: install matplotlib with pip install 'hynt[plot]'")

@@ -47,9 +47,47 @@ def grouped(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, An
     return found
 
 
+def told_tables(comparison: Mapping[str, Any]) -> list[TextTable]:
+    """The same figures for a screen: links, then relations and numbers, then costs, each with the models that have any,
+    and without what models read and answer, which `abilities` tells in words.
+    """
+    quality, cost = quality_table(comparison), cost_table(comparison)
+    of_links = [COLUMNS[title][0] == "link" for title in quality.columns[1:]]
+    return [
+        part
+        for part in (
+            _columns(quality, of_links),
+            _columns(quality, [not one for one in of_links]),
+            _columns(cost, [title not in _IN_WORDS for title in cost.columns[1:]]),
+        )
+        if part.rows
+    ]
+
+
+def _columns(whole: TextTable, wanted: Sequence[bool]) -> TextTable:
+    """The first column and those wanted of the others, without rows that say nothing there."""
+    chosen = [0, *(place for place, is_wanted in enumerate(wanted, 1) if is_wanted)]
+    rows = [[row[place] for place in chosen] for row in whole.rows]
+    kept = [row for row in rows if any(cell != "–" for cell in row[1:])]
+    return TextTable(whole.title, [whole.columns[place] for place in chosen], kept, len(chosen) - 1)
+
+
+def abilities(comparison: Mapping[str, Any]) -> list[str]:
+    """What models read and answer, models that are alike in both together."""
+    cost = cost_table(comparison)
+    places = [cost.columns.index(title) for title in _IN_WORDS]
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for row in cost.rows:
+        alike.setdefault(tuple(row[place] for place in places), []).append(row[0])
+    return [f"  {', '.join(names)}: {reads}; {answers}" for (reads, answers), names in alike.items()]
+
+
+_IN_WORDS = ("reads", "answers")
+
+
 def cost_table(comparison: Mapping[str, Any]) -> TextTable:
     """What each model reads and answers, how long it learned, and whether its schedule was run out."""
-    titles = ["model", "reads", "answers", "parameters", "epochs", "schedule", "train s", "facts/s", "budget-limited"]
+    titles = ["model", "reads", "answers", "parameters", "epochs", "schedule", "train s", "facts/s", "cut short"]
     cells = []
     for model, rows in grouped(comparison["rows"]).items():
         first = rows[0]
