@@ -11,7 +11,7 @@ from hynt.asking.answers import Answers, MissingQualifier, RankedAnswer
 from hynt.asking.present import _alike, _told_missing
 from hynt.formats.from_python import graph_from_facts
 from hynt.front.run import load
-from hynt.graph.fact_table import RELATION, TAIL
+from hynt.graph.fact_table import HEAD, RELATION, TAIL
 from hynt.graph.seen_values import UsualQualifiers
 from hynt.training.run import start, train
 from hynt.trends.plan import TrendPlanner
@@ -117,6 +117,53 @@ def test_what_no_fact_says_is_told_and_nothing_is_promised_about_it(predictor, a
         assert found[0].interval is None
         assert "90%" not in str(found)
         assert predictor.predict("p0", "height", "?")[0].interval is not None
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("t0", "height", "?"), "there is no interval: {} is unlike the heads of height in training: none of 36 is {}"),
+        (("f0", "born in", "?"), "probabilities may be off: {} is unlike the heads of born in in training: {}"),
+        (
+            ("?", "spouse", "t0", [("date", "1993"), ("place", "t0")]),
+            "probabilities may be off: {} is unlike the tails of spouse in training: {}",
+        ),
+    ],
+)
+def test_a_thing_of_another_kind_is_told_and_nothing_is_promised_about_it(predictor, asked, told):
+    """Towns have no height: what was measured on people says nothing of them, and no qualifier would help."""
+    found = predictor.predict(asked)
+    start, end = (told.split("{}")[at] for at in (0, 1))
+    assert [note for note in found.notes if note.startswith(start) and end in note], found.notes
+    assert found.missing == ()
+    if found.kind == "number":
+        assert (found[0].interval, found[0].to_dict()["low"]) == (None, None)
+        assert "90%" not in str(found)
+        assert "there is no interval" in str(found)
+    columns = list(predictor.predict_many([asked, ("p0", "height", "?")]))
+    assert columns[0] == found
+    assert columns[1][0].interval is not None
+
+
+def test_in_world_a_country_has_no_melting_point_and_an_element_no_population():
+    """The packaged run: every question of other kinds, and none of its own."""
+    run = load("world", "cpu")
+    for head, relation, kind in (
+        ("Japan", "melting point", "country"),
+        ("Iron", "area", "element"),
+        ("Tokyo", "atomic number", "city"),
+    ):
+        found = run.predict(head, relation, "?")
+        assert found[0].interval is None
+        (note,) = found.notes
+        assert note.startswith(f"there is no interval: {head} is unlike the heads of {relation} in training: none of ")
+        assert note.endswith(f" is of type {kind}")
+    for head, relation in (("Iron", "melting point"), ("Japan", "area"), ("Neon", "boiling point")):
+        assert run.predict(head, relation, "?")[0].interval is not None
+    valid = run.graph.split("valid")
+    rows = np.arange(len(valid))
+    for hidden in (TAIL, HEAD):
+        assert run.loaded.entity_kinds.is_unlike(valid, rows, np.full(len(rows), hidden)).mean() < 0.01
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -209,6 +210,16 @@ def test_the_command_line(inductive_run, tmp_path, capsys):
     assert "asked of 27 facts of people" in " ".join(told.split())
     assert "link by seen" in told
     assert "number by relation" in told
+
+
+def test_what_is_of_another_kind_follows_updates(inductive_run, tmp_path):
+    """A town is no person until someone says how high it is; a new person is one at once."""
+    asked, unlike = ("height", "?", {"year": "2001"}), "town 1 is unlike the heads of height in training: none of "
+    run = hynt.load(shutil.copytree(inductive_run, tmp_path / "run"), "cpu")
+    assert any(unlike in note for note in run.predict("town 1", *asked).notes)
+    updated = run.update([("Zoe", "knows", "person 1"), ("town 1", "height", 151, [("year", 2000)])])
+    for head in ("town 1", "Zoe"):
+        assert not any("unlike" in note for note in updated.predict(head, *asked).notes)
 
 
 def test_the_weights_are_those_of_the_run(run):

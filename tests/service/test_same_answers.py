@@ -19,6 +19,7 @@ QUESTIONS = [
     {"head": "p3", "relation": "?", "tail": "town/1", "top": 2},
     {"head": "p3", "relation": "height", "tail": "?"},
     {"head": "p3", "relation": "height", "tail": "?", "level": 0.5},
+    {"head": "town/1", "relation": "height", "tail": "?"},
     {"head": "p3", "relation": "?", "tail": "160 cm"},
     {"head": "town/2", "relation": "population", "tail": "?", "qualifiers": [{"relation": "date", "value": 1993.5}]},
     {

@@ -71,6 +71,7 @@ class QuestionBatch:
             # What was measured on held-out questions promises nothing about one that is unlike all of them.
             usual = self.loaded.usual_qualifiers
             has_interval &= ~usual.is_unusual(self.asked.table, rows, position)
+            has_interval &= ~self.loaded.entity_kinds.is_unlike(self.asked.table, rows, position)
             has_interval &= extrapolating | ~usual.is_beyond(self.asked.table, rows, position)
             width[has_interval] = high[has_interval] - low[has_interval]
             width = np.where(radii.ends_at_zero[relation] & (value < 0), np.inf, width)

@@ -38,6 +38,7 @@ from hynt.graph.fact_table import (
     HEAD,
     KIND_NAMES,
     NUMBER_KIND,
+    POSITION_GROUPS,
     RELATION,
     RELATION_KIND,
     TAIL,
@@ -127,9 +128,10 @@ class AnswerBuilder:
             notes.append(f"{what}: {reason}")
         if not self.loaded.is_finished:
             notes.append(f"training is not finished; these are the weights of epoch {self.loaded.epoch}")
-        missing, subject = self._missing(asked, stored)
+        unlike = tuple(self._unlike(asked))
+        missing, subject = ((), "") if unlike else self._missing(asked, stored)  # no qualifier would help it
         what = "there is no interval" if task == "number" else "probabilities may be off"
-        odd = (*_told_missing(missing, subject), *self._unheard(asked), *self._beyond(asked))
+        odd = (*unlike, *_told_missing(missing, subject), *self._unheard(asked), *self._beyond(asked))
         if fitted and not odd and any(isinstance(one, NumberAnswer) and one.interval is None for one in answers):
             odd = ("too few numbers were held out of training to check answers like this",)
         notes += [f"{what}: {told}" for told in odd]
@@ -181,6 +183,25 @@ class AnswerBuilder:
             label = graph.relation_labels[index]
             found.append(MissingQualifier(named.name, label, float(usual.share[pair]), int(usual.facts[pair]), text))
         return tuple(found), subject
+
+    def _unlike(self, asked: AskedFact) -> Iterator[str]:
+        """Which entity of the question is of another kind than those that stand there, in words."""
+        graph = self.loaded.graph
+        for one in self.loaded.entity_kinds.told(asked.table, 0, asked.position):
+            name, relation = graph.entity_labels[one.entity], graph.relation_labels[one.relation]
+            if not one.has_traits:
+                yield f"no training fact says anything of {name}"
+                continue
+            if one.trait is None:
+                is_so = (
+                    f"{'is' if one.having < 2 else 'are'} of type {graph.entities[one.entity].type.replace('_', ' ')}"
+                )
+            else:
+                place = POSITION_GROUPS[one.trait[0]]
+                is_so = f"is a {place}" if one.having < 2 else f"are {place}s"
+                is_so += f" of {graph.relation_labels[one.trait[1]]}"
+            those, alike = POSITION_GROUPS[one.position], f"only {one.having}" if one.having else "none"
+            yield f"{name} is unlike the {those}s of {relation} in training: {alike} of {one.looked_at:,} {is_so}"
 
     def _unheard(self, asked: AskedFact) -> Iterator[str]:
         """What the question says and no fact does, in words."""
@@ -317,6 +338,7 @@ class HeldAnswers:
             loaded = without_folds(batch.loaded, {int(folds[fact.split][fact.row]) for fact in one.facts})
             asking = replace(batch, loaded=loaded, asked=batch.asked.take(alone))
             if self.asked[one.question].kind == NUMBER_KIND:
+                asking = replace(asking, calibration=replace(batch.calibration, radii=None))  # nobody reads an interval
                 one.predicted = float(asking.numbers(zero, level).value[0])
             else:
                 named = Standing.of(zero, np.array([int(one.answer)]))

@@ -17,6 +17,7 @@ from hynt.batches.masked_batch import Task
 from hynt.batches.number_scaling import NumberScaling
 from hynt.errors import DataError, UsageError
 from hynt.evaluation.combining import combined
+from hynt.graph.entity_kinds import EntityKinds
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.number_summary import PossibleNumbers, sorted_numbers
@@ -98,6 +99,11 @@ class LoadedRun:
     def usual_qualifiers(self) -> UsualQualifiers:
         """What the facts it has learned from nearly always say, and a question should."""
         return UsualQualifiers.of([self.known_facts()], self.graph.vocabulary)
+
+    @cached_property
+    def entity_kinds(self) -> EntityKinds:
+        """What stands where in the facts it has learned from, and what else is known of it."""
+        return EntityKinds.of([self.known_facts()], self.graph.vocabulary, self.graph.entities)
 
     def described(self) -> dict[str, Any]:
         """What a number of this run needs beside it to be compared with another."""

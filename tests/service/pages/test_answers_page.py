@@ -78,6 +78,14 @@ def test_why_there_is_no_interval_is_said_once(service):
     assert re.search(r"Ask with <a [^>]+>date \d{4}", main), "what would give one is offered"
 
 
+def test_of_a_thing_of_another_kind_no_interval_is_shown(service):
+    main = _page(service, "head=town/1&relation=height&tail=%3F").split("<main")[1]
+    assert main.lower().count("there is no interval") == 1
+    assert re.search(r"There is no interval: \w+ is unlike the heads of height in training: none of \d+ is ", main)
+    assert "Ask with" not in main
+    assert "90%" not in main
+
+
 def test_what_a_qualifier_changes_is_told_in_names(service):
     """Springfield is a town and a firm, so a field holds its id; below it stands its name."""
     page = _page(service, "head=p3&relation=P26&tail=%3F&qualifier=date&value=1993&qualifier=place&value=town/0")
