@@ -129,12 +129,12 @@ def test_an_entity_and_a_number_is_too_much(tmp_path):
 def test_files_that_are_none_are_refused(tmp_path):
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and then nothing")
     parquet.write_table(pa.table({"head": ["a"], "tail": ["?"]}), tmp_path / "short.parquet")
-    (tmp_path / "q.csv").write_text("a,b,c\n")
+    (tmp_path / "q.xlsx").write_text("a,b,c\n")
     jsonl(tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"head": "a"}\n' * 99)[:-12])
     for name, word in [
         ("absent.jsonl", "the file of questions does not exist"),
         (".", "the file of questions is a folder"),
-        ("q.csv", "the name does not say what the file holds"),
+        ("q.xlsx", "the name does not say what the file holds"),
         ("broken.parquet", "is not a readable Parquet file"),
         ("short.parquet", "the column relation is missing"),
         ("cut.jsonl.gz", "the gzip data ends too early"),

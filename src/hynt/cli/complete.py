@@ -47,7 +47,9 @@ class ProposalWords:
 
 def complete(
     run: RunArgument,
-    questions: Path | None = argument(None, "Facts with one ? each: a .jsonl or .parquet file.", metavar="QUESTIONS"),
+    questions: Path | None = argument(
+        None, "Facts with one ? each: .jsonl, .csv, .tsv or .parquet.", metavar="QUESTIONS"
+    ),
     out: Path | None = option(None, "The Parquet file to write.", metavar="FILE"),
     top: int | None = option(None, "Answers to a question: 10, or 1 with --missing.", min=1),
     level: LevelOption = 0.9,
@@ -82,7 +84,7 @@ def complete(
         raise UsageError(
             "no questions were given.",
             where="QUESTIONS",
-            advice="Give a .jsonl or .parquet file of facts with one ? each, or say --missing.",
+            advice="Give a .jsonl, .csv or .parquet file of facts with one ? each, or say --missing.",
         )
     if done_in_processes(processes, "the job stopped; what is done is kept.", "Go on with --resume."):
         return

@@ -1,4 +1,4 @@
-"""Files of questions: facts with one "?" in each, as JSON lines or Parquet, read batch by batch. No torch here.
+"""Files of questions: facts with one "?" in each, as JSON lines, tables or Parquet, read batch by batch. No torch here.
 
 A question is written as a fact is in the same format, with "?" where a name would stand: so a batch of questions is a
 batch of facts with names, and its columns are those of the `parquet` format.
@@ -18,9 +18,10 @@ import pyarrow.parquet as parquet
 
 from hynt.asking.written import WrittenParts, WrittenQuestions
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats import jsonl
 from hynt.formats.format import ReadOptions, ReadReport
+from hynt.formats.inference import fitting
 from hynt.formats.parquet import RowReader, broken
+from hynt.formats.registry import get_format
 from hynt.graph.columns import FULL_SCHEMA, UNREADABLE, bounded_batches
 from hynt.graph.fact import Fact
 from hynt.graph.vocabulary import Ids
@@ -63,25 +64,35 @@ class QuestionFile(Protocol):
 
 
 def open_questions(path: Path) -> QuestionFile:
-    """The file as its name says: `.parquet`, or `.jsonl` (also `.ndjson`, `.json`), which may be compressed."""
+    """The file as its name says: `.parquet`; or text, which may be compressed: JSON lines (`.jsonl`, `.ndjson`,
+    `.json`), or a table with a header (`.csv`, `.tsv`, `.tab`).
+    """
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
-        raise UsageError(f"the file of questions {what}.", where=str(path), advice="Give a .jsonl or .parquet file.")
+        raise UsageError(
+            f"the file of questions {what}.", where=str(path), advice="Give a .jsonl, .csv or .parquet file."
+        )
     endings = [ending.lower() for ending in path.suffixes]
     if endings and endings[-1] in (".gz", ".bz2", ".zst"):
         endings.pop()
-    if endings and endings[-1] in (".jsonl", ".ndjson", ".json"):
-        return JsonLines(path)
-    if endings and endings[-1] in (".parquet", ".pq") and path.suffix.lower() == endings[-1]:
+    ending = endings[-1] if endings else ""
+    if ending in (".parquet", ".pq") and path.suffix.lower() == ending:
         return ParquetQuestions(path)
+    if ending in (".jsonl", ".ndjson", ".json"):
+        return TextQuestions(path, "jsonl")
+    if ending in (".tsv", ".tab") and "csv-edges" not in fitting(path):
+        return TextQuestions(path, "tsv")  # our own, whose columns have no names
+    if ending in (".csv", ".tsv", ".tab"):
+        return TextQuestions(path, "csv-edges")
     raise UsageError(
         "the name does not say what the file holds.",
         where=str(path),
-        advice="Questions are read from .jsonl (also .jsonl.gz, .jsonl.zst) and .parquet files.",
+        advice="Questions are read from .jsonl, .csv and .tsv files (also .jsonl.gz, .csv.zst), and .parquet files.",
     )
 
 
-# Questions as JSON lines, in the project's own form: {"head": "Japan", "relation": "capital", "tail": "?"}.
+# Questions as lines of text, as facts are written: {"head": "Japan", "relation": "capital", "tail": "?"}, or a table
+# with the columns head, relation and tail, and one for each qualifier.
 
 
 @dataclass
@@ -95,13 +106,16 @@ class _Lines(ReadReport):
         self.waiting.append((self.line, problem))
 
 
-class JsonLines:
-    """A file of one question per line; blank lines are none."""
+class TextQuestions:
+    """A file of one question per line, in one of our formats; blank lines are none."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, format_name: str) -> None:
         self.path = path
+        self._read = get_format(format_name).read
         self._size = max(1, path.stat().st_size)
         self._report = _Lines()
+        for _ in self._facts():  # a table whose header lacks a column is refused at once
+            break
 
     def done(self) -> float:
         """By the bytes taken from the file."""
@@ -150,8 +164,10 @@ class JsonLines:
     def _facts(self) -> Iterator[Fact | None]:
         """The facts, and at the end None, so that what was rejected last is seen."""
         try:
-            yield from jsonl.read_facts(self.path, ReadOptions(), self._report)
+            yield from self._read(self.path, ReadOptions(), self._report)
         except DataError as problem:  # a file that breaks off, a line without end: wrong input, as a bad question is
+            if "--" in problem.advice:  # which an import has
+                problem.advice = "Its first line names the columns: head, relation and tail, then those of qualifiers."
             raise UsageError.of(problem) from None
         yield None
 

@@ -218,9 +218,9 @@ class TableColumns(NamedTuple):
     head: str
     relation: str
     tail: str
-    qualifiers: tuple[str, ...] | None  # None: all others
-    numeric: tuple[str, ...]
-    dates: tuple[str, ...]
+    qualifiers: tuple[str, ...] | None = None  # None: all others
+    numeric: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
     wide: bool = False  # a row is a thing, and what is neither head nor qualifier a relation
 
 

@@ -42,10 +42,10 @@ def infer_format(source: Path, options: ReadOptions | None = None) -> Format:
     said = {option for option in changed_options(options) if option not in EVERYWHERE}
     knowing = [known for known in FORMATS.values() if said <= known.options]
     if said and len(knowing) == 1:
-        seen = list(_fitting(source)) if source.is_file() else []
+        seen = list(fitting(source)) if source.is_file() else []
         return FORMATS[seen[0]] if len(seen) == 1 and seen[0] in _UNMISTAKABLE else knowing[0]
     path = _example(source)
-    found = list(dict.fromkeys(_fitting(path)))
+    found = list(dict.fromkeys(fitting(path)))
     if found[:2] == ["hynt", "triples"] and options.numeric:
         return FORMATS["triples"]  # the user says which values are numbers
     if len(found) == 1:
@@ -107,7 +107,7 @@ def _example(source: Path) -> Path:
     files = sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
     splits = [path for path in files if split_of(path)]
     others = [path for path in files if bare_name(path.name).split(".")[0].lower() not in SIDECAR_STEMS]
-    of_known = [path for path in others if any(True for _ in _fitting(path))]
+    of_known = [path for path in others if any(True for _ in fitting(path))]
     for path in sorted(splits, key=lambda path: split_of(path) != "train") or of_known:
         return path
     raise UsageError(
@@ -117,8 +117,8 @@ def _example(source: Path) -> Path:
     )
 
 
-def _fitting(path: Path) -> Iterator[str]:
-    """The formats that a file fits."""
+def fitting(path: Path) -> Iterator[str]:
+    """The formats that a file fits, by its name and its first lines."""
     name = bare_name(path.name).lower()
     certain = [known for known in _CERTAIN_SUFFIXES if name.endswith(FORMATS[known].suffixes)]
     if certain:

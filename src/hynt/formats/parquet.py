@@ -99,6 +99,9 @@ def broken(path: Path, problem: Exception) -> DataError:
 
 # The rows of a table of facts, in memory or from a Parquet file: which columns there are, and the fact of each row.
 
+_OPTIONAL = ("tail_entity", "tail_number", "tail_literal", "tail_unit", "unit", "qualifiers")
+FACT_COLUMNS = frozenset({"head", "relation", "tail", *_OPTIONAL})
+"""The columns that are read, of either shape."""
 _ADVICE = "Give it an entity or a number, and not both."
 
 
@@ -119,8 +122,7 @@ class RowReader:
                 where=where,
                 advice=advice_on("tail", names),
             )
-        optional = ["tail_entity", "tail_number", "tail_literal", "tail_unit", "unit", "qualifiers"]
-        self.columns = needed + [name for name in optional if name in names and name not in needed]
+        self.columns = needed + [name for name in _OPTIONAL if name in names]
         for name in self.columns:
             self._check_type(name)
 

@@ -72,11 +72,16 @@ def _file(questions: str | os.PathLike[str] | Iterable[Any], place: Path) -> Pat
     if isinstance(questions, (str, os.PathLike)):
         return Path(questions)
     if hasattr(questions, "__arrow_c_stream__"):
-        import pyarrow as pa
-        import pyarrow.parquet as parquet
+        from hynt.formats.from_python import TableColumns, as_arrow, facts_of_table
+        from hynt.formats.parquet import FACT_COLUMNS
 
-        parquet.write_table(pa.table(questions), place / "questions.parquet")
-        return place / "questions.parquet"
+        table = as_arrow(questions)
+        if set(table.column_names) <= FACT_COLUMNS:
+            import pyarrow.parquet as parquet
+
+            parquet.write_table(table, place / "questions.parquet")
+            return place / "questions.parquet"
+        questions = facts_of_table(table, TableColumns("head", "relation", "tail"), "question")
     path = place / "questions.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for number, question in enumerate(questions, 1):
@@ -166,7 +171,8 @@ class Completable(RecordedRun):
         processes: int = 1,
         progress: Watching = None,
     ) -> Completed:
-        """Answers all questions of a file (.jsonl or .parquet), or questions in memory, however many there are.
+        """Answers all questions of a file (.jsonl, .csv, .tsv or .parquet), or in memory, in a list or a data frame,
+        however many there are.
 
         With `out` the answers are written to a Parquet file, part by part, so that a job can be resumed; without it
         they are held in memory. With `on_error="record"` a question that cannot be asked becomes a row that says why.
