@@ -276,3 +276,18 @@ def test_paths_are_taken_as_text_too(small_world, tmp_path, monkeypatch):  # noq
     run = hynt.train("graph", "frequency", out="runs/first")
     assert isinstance(run.path, Path)
     assert hynt.load("runs/first").predict("Japan", "capital", "?")[0].rank == 1
+
+
+def test_an_import_gives_its_account(tmp_path):
+    (tmp_path / "facts.csv").write_text("head,relation,tail,year\nAnn,height,1.7,2020\nBob,height,tall,2021\n")
+    words = {"numeric": ["height"], "on_error": "skip"}
+    for out in (None, tmp_path / "graph"):
+        made = hynt.import_source(tmp_path / "facts.csv", out=out, **words)
+        assert (made["importing"]["read"], made["importing"]["kept"], made["counts"]["train"]) == (2, 1, 1)
+        (problem,) = made["problems"]
+        assert (problem["where"], problem["reason"]) == (f"{tmp_path / 'facts.csv'}:3", "bad-number")
+        assert made["graph"] == (None if out is None else str(out))
+        assert repr(made).splitlines()[0] == "<2 records of facts.csv: 1 kept, 1 rejected>"
+        assert "note: values of year are written like years" in repr(made)
+        assert made.graph == hynt.import_graph(tmp_path / "facts.csv", **words)
+    assert made.graph == hynt.read_graph(tmp_path / "graph")

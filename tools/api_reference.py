@@ -47,6 +47,7 @@ GROUPS = {
         "read_graph",
         "load_graph",
         "import_graph",
+        "import_source",
         "check_source",
         "graph_from_facts",
         "graph_from_table",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         check_source,
         export_graph,
         import_graph,
+        import_source,
         list_formats,
         list_graphs,
         list_models,
@@ -66,6 +67,7 @@ __all__ = [
     "graph_from_facts",
     "graph_from_table",
     "import_graph",
+    "import_source",
     "list_formats",
     "list_graphs",
     "list_models",
@@ -91,7 +93,8 @@ _HOMES = {
         "hynt.front.comparing": "compare",
         "hynt.front.creating": "create",
         "hynt.front.graphs": (
-            "check_source export_graph import_graph list_formats list_graphs list_models list_published read_graph"
+            "check_source export_graph import_graph import_source list_formats list_graphs list_models list_published "
+            "read_graph"
         ),
         "hynt.front.publishing": "draw pull push",
         "hynt.front.run": "Run load",

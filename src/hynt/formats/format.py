@@ -19,6 +19,7 @@ from hynt.files import new_folder
 from hynt.formats.values import check_writable
 from hynt.graph.fact import Fact
 from hynt.limits import LONGEST_LINE, MOST_EXPANSION
+from hynt.names import plural
 
 if TYPE_CHECKING:
     from hynt.graph.knowledge_graph import KnowledgeGraph
@@ -172,6 +173,12 @@ class ReadReport:
             "rejected": dict(sorted(self.rejected.items())),
             "noted": dict(sorted(self.noted.items())),
         }
+
+    def told(self, source: str) -> list[str]:
+        """In words, a line each: the counts, the first problems with their places, and the hints."""
+        lines = [f"<{plural(self.read, 'record')} of {source}: {self.kept:,} kept, {self.rejected.total():,} rejected>"]
+        lines += [f"{one.where}: {one.what}" for one in self.problems]
+        return [*lines, *(f"note: {hint}" for hint in dict.fromkeys(self.hints))]
 
     def findings(self) -> dict[str, Any]:
         """The first rejected records, the first odd ones that were kept, and hints, as plain values."""

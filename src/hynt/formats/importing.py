@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -39,9 +40,11 @@ from hynt.graph.encoding import MixedRelations, RelationDeclaration
 from hynt.graph.fact import Fact, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph, Manifest, read_manifest
 from hynt.graph.splitting import ADDED
-from hynt.graph.storage import check_target, is_graph, save_assembly
+from hynt.graph.storage import check_target, is_graph, load_graph, save_assembly
 from hynt.graph.vocabulary import Entity
+from hynt.markup import shown
 from hynt.progress import SILENT, Progress
+from hynt.results import PlainValues
 
 _PROGRESS_EVERY = 8192  # facts
 
@@ -82,38 +85,57 @@ class SourceProblems(DataError):
         )
 
 
-@dataclass(frozen=True)
-class ImportResult:
-    """A graph that was written."""
+@dataclass(frozen=True, eq=False, repr=False)
+class ImportResult(PlainValues):
+    """A graph that was made of a source, and the account of it."""
 
     manifest: Manifest
     report: ReadReport
-    folder: Path
+    folder: Path | None  # where it was saved
+    held: KnowledgeGraph | None = None  # where it was not saved
+
+    @cached_property
+    def graph(self) -> KnowledgeGraph:
+        """The graph; one that was saved is read when it is first asked for."""
+        if self.held is not None:
+            return self.held
+        assert self.folder is not None
+        return load_graph(self.folder)
 
     def to_dict(self) -> dict[str, Any]:
         """What was read, and what became of it, as plain values."""
         manifest = self.manifest
-        named = {"graph": str(self.folder), "name": manifest.name, "format": manifest.format}
+        folder = None if self.folder is None else str(self.folder)
+        named = {"graph": folder, "name": manifest.name, "format": manifest.format}
         made = {"counts": dict(manifest.counts), "importing": dict(manifest.importing)}
         return {**named, **made, **self.report.findings()}
+
+    def __repr__(self) -> str:
+        """The counts, the first problems with their places, and what may have been overlooked."""
+        return shown("\n".join(self.report.told(self.manifest.source)))
 
 
 def import_graph(
     source: Path | Sequence[Path],
     format_name: str,
-    out: Path,
+    out: Path | None,
     options: ImportOptions | None = None,
     *,
     overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> ImportResult:
-    """Read a source, or several into one graph, and save it as a graph folder."""
-    check_target(Path(out), overwrite=overwrite)
+    """Read a source, or several into one graph, and save it as a graph folder, or keep it in memory without one."""
+    if out is not None:
+        check_target(Path(out), overwrite=overwrite)
     run = _opened(source, format_name, options, progress)
     with run.assembler:
         assembly = run.read()
+        manifest = run.manifest(assembly)
+        if out is None:
+            counted = replace(manifest, counts=counts_of(assembly))
+            return ImportResult(counted, run.report, None, assembly.to_graph(manifest))
         run.tell("writing")
-        saved = save_assembly(assembly, run.manifest(assembly), Path(out), overwrite=overwrite)
+        saved = save_assembly(assembly, manifest, Path(out), overwrite=overwrite)
         return ImportResult(saved, run.report, Path(out))
 
 
@@ -125,10 +147,7 @@ def read_graph(
     progress: Progress = SILENT,
 ) -> KnowledgeGraph:
     """Read a source into memory, without saving it."""
-    run = _opened(source, format_name, options, progress)
-    with run.assembler:
-        assembly = run.read()
-        return assembly.to_graph(run.manifest(assembly))
+    return import_graph(source, format_name, None, options, progress=progress).graph
 
 
 def check_source(

@@ -15,7 +15,7 @@ from hynt.graph.knowledge_graph import KnowledgeGraph, read_manifest
 from hynt.graph.splitting import SPLITS, AcrossSplits, SplitRule
 from hynt.graph.units.conversion import require
 from hynt.markup import shown
-from hynt.names import check_options, plural
+from hynt.names import check_options
 from hynt.results import PlainValues
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def import_graph(
     join train; saved graphs are sources too, as for `hynt data merge`.
 
     Without `format`, file names and first lines decide, where they leave no doubt. A record that cannot be kept is a
-    `DataError` with its file and line, unless `on_error="skip"`. The options are those of `hynt data import`.
+    `DataError` with its file and line, unless `on_error="skip"`; `import_source` gives the account of
+    what became of each. The options are those of `hynt data import`.
 
     >>> from pathlib import Path
     >>> _ = Path("facts.csv").write_text("head,relation,tail,year\\nAnn,height,1.7,2020\\nAnn,knows,Bob,2021\\n")
@@ -61,34 +62,37 @@ def import_graph(
     Ann · height · 1.7 (year 2020)
     Ann · knows · Bob (year 2021)
     """
-    from hynt.formats.importing import read_graph as read_source
-    from hynt.front.jobs import watched
-    from hynt.interruption import interruptible
-
-    if out is not None:
-        save_imported(source, format, out, overwrite=overwrite, progress=progress, **options)
-        return read_graph(out)
-    with interruptible(), watched(progress) as told:
-        return read_source(_paths(source), format or "", import_options(**options), progress=told)
+    return import_source(source, format, out, overwrite=overwrite, progress=progress, **options).graph
 
 
-def save_imported(
+def import_source(
     source: AnyPath | Sequence[AnyPath],
-    format: str | None,  # noqa: A002 - the word users know it by
-    out: AnyPath,
+    format: str | None = None,  # noqa: A002 - the word users know it by
+    out: AnyPath | None = None,
     *,
     overwrite: bool = False,
     progress: Watching = None,
     **options: Unpack[ImportWords],
 ) -> ImportResult:
-    """The same with `out`, for who wants the account of it and not the graph."""
+    """Does what `import_graph` does, and gives the account of it with the `graph`: how much was read, kept and left
+    out, the first rejected records with place and reason, and what may have been overlooked.
+
+    >>> from pathlib import Path
+    >>> _ = Path("facts.csv").write_text("head,relation,tail\\nAnn,height,1.7\\nBob,height,tall\\n")
+    >>> made = hynt.import_source("facts.csv", numeric=["height"], on_error="skip")
+    >>> made["importing"]["rejected"], made.graph["Ann"].texts()
+    ({'bad-number': 1}, ['Ann · height · 1.7'])
+    >>> made
+    <2 records of facts.csv: 1 kept, 1 rejected>
+    facts.csv:3: 'tall' is not a number.
+    """
     from hynt.formats.importing import import_graph as import_to
     from hynt.front.jobs import watched
     from hynt.interruption import interruptible
 
-    wanted = import_options(**options)
+    wanted, folder = import_options(**options), None if out is None else Path(out)
     with interruptible(), watched(progress) as told:
-        return import_to(_paths(source), format or "", Path(out), wanted, overwrite=overwrite, progress=told)
+        return import_to(_paths(source), format or "", folder, wanted, overwrite=overwrite, progress=told)
 
 
 def check_source(
@@ -146,10 +150,8 @@ class SourceCheck(PlainValues):
         }
 
     def __repr__(self) -> str:
-        """The counts, and the first problems with their places."""
-        read, kept, rejected = self.report.read, self.report.kept, self.report.rejected.total()
-        lines = [f"<{plural(read, 'record')} of {self['source']}: {kept:,} kept, {rejected:,} rejected>"]
-        return shown("\n".join([*lines, *(f"{one.where}: {one.what}" for one in self.report.problems)]))
+        """The counts, the first problems with their places, and what may have been overlooked."""
+        return shown("\n".join(self.report.told(self["source"])))
 
 
 def _paths(source: AnyPath | Sequence[AnyPath]) -> list[Path]:

@@ -53,7 +53,7 @@ def import_source(
     output: SavedOutput,
 ) -> None:
     """Read a source and save it as a graph folder. Nothing is written unless everything went well."""
-    from hynt.front.graphs import save_imported
+    from hynt.front.graphs import import_source as made_of
 
     words = options.words()
     source = [*([folder] if folder else []), *(source or [])]
@@ -68,7 +68,7 @@ def import_source(
         )
     check_new_folder(out, "--out")
     with about(source[0]), ShownProgress() as progress:
-        done = save_imported(source, format, out, overwrite=overwrite, progress=progress, **words)
+        done = made_of(source, format, out, overwrite=overwrite, progress=progress, **words)
     _deliver(done, output)
 
 
@@ -128,7 +128,7 @@ def merge(
 ) -> None:
     """Put the facts of several graphs into one. The first keeps its splits; the facts of the others join train, without
     those that valid or test asks for."""
-    from hynt.front.graphs import save_imported
+    from hynt.front.graphs import import_source as made_of
     from hynt.graph.knowledge_graph import read_manifest
     from hynt.graph.storage import graph_folder
 
@@ -142,7 +142,7 @@ def merge(
         "mixed_relations": "split",
     }
     with ShownProgress() as progress:
-        done = save_imported(folders, "parquet", out, overwrite=overwrite, progress=progress, **words)
+        done = made_of(folders, "parquet", out, overwrite=overwrite, progress=progress, **words)
     _deliver(done, output)
 
 
