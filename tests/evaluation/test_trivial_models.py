@@ -16,11 +16,12 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.evaluator import evaluate
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.vocabulary import Entity, Relation, Vocabulary
-from hynt.models import number_regression, number_series, shared_facts, training_statistics
+from hynt.models import number_regression, number_series, shared_facts, steps, training_statistics
 from hynt.models.contract import Entities, EntityIds, EntityRange, Relations, ScaledNumber
 from hynt.models.number_regression import NumberRegression, _Context
 from hynt.models.number_series import NumberSeries
-from hynt.models.shared_facts import SharedFacts, TwoSteps
+from hynt.models.shared_facts import SharedFacts
+from hynt.models.steps import OneStep, TwoSteps
 from hynt.models.training_statistics import neighbour_sums
 from hynt.models.trivial import (
     STATISTICS,
@@ -273,24 +274,24 @@ def test_shared_facts_equal_rules_by_hand(times):
 @pytest.mark.parametrize("onwards", [KNOWS, LIKES])
 @pytest.mark.parametrize("largest", [2**24, 0])
 def test_two_steps_equal_paths_by_hand(times, onwards, largest, monkeypatch):
-    monkeypatch.setattr(shared_facts, "LARGEST_TABLE", largest)
+    monkeypatch.setattr(steps, "LARGEST_TABLE", largest)
     facts = [(0, KNOWS, 1, []), (1, onwards, 2, []), (0, KNOWS, 2, []), (3, KNOWS, 4, []), (4, onwards, 5, [])]
     relations = (Relation("knows", "entity"), Relation("likes", "entity"))
     table, vocabulary = table_of(facts * times), Vocabulary(tuple("abcdef"), relations)
     train = FactTensors.from_table(table, vocabulary, NumberScaling.fit([table], vocabulary))
-    steps = {(head, (relation, "tail"), tail) for head, relation, tail, _ in facts}
-    steps |= {(tail, (relation, "head"), head) for head, (relation, _), tail in steps}
+    taken = {(head, (relation, "tail"), tail) for head, relation, tail, _ in facts}
+    taken |= {(tail, (relation, "head"), head) for head, (relation, _), tail in taken}
     paths = [
         (here, (first, second), there)
-        for here, first, between in steps
-        for start, second, there in steps
+        for here, first, between in taken
+        for start, second, there in taken
         if start == between and there != here
     ]
     expected = [0.0] * 6
     for here, kinds, there in paths:
         if here == 3:  # whom d knows besides e
             alike = [(one, other) for one, also, other in paths if also == kinds]
-            held = sum((one, (KNOWS, "tail"), other) in steps for one, other in alike)
+            held = sum((one, (KNOWS, "tail"), other) in taken for one, other in alike)
             expected[there] += (held / (len(alike) + 2)) ** 2
     model = TwoSteps.build(train.sizes, train, TrivialSettings())
     found = model.score(model.read(asked(train, [3], [2])), Entities())[0]
@@ -298,7 +299,7 @@ def test_two_steps_equal_paths_by_hand(times, onwards, largest, monkeypatch):
     assert found.argmax() == 5  # as a knows c, whom b knows or likes
 
 
-@pytest.mark.parametrize("kind", [SharedFacts, TwoSteps])
+@pytest.mark.parametrize("kind", [SharedFacts, OneStep, TwoSteps])
 def test_very_many_rules_are_applied_in_parts_with_the_same_outcome(kind, train, monkeypatch):
     model = kind.build(train.sizes, train, TrivialSettings())
     question = model.read(asked(train, [0, 1, 2, 3], [2, 2, 0, 0], capacity=1))

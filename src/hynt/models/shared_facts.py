@@ -1,9 +1,8 @@
-"""Rules of two and of three facts, as statistics that are made at once.
+"""Rules of two facts that share an entity, as a statistic that is made at once, and what all rules have in common.
 
 A trait of an entity is a relation and what stands at its other end, or the relation alone. Of all who have a trait some
 share have another one, too; an entity that has the first and not the second is scored by that share. So a question for
-a head or a tail is answered from the traits of the entity that is known. And of all pairs of entities that are two
-steps apart, by these two relations, some share are joined by a third one as well.
+a head or a tail is answered from the traits of the entity that is known.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from torch import Tensor
 
 from hynt.batches.fact_tensors import FactTensors, Sizes
 from hynt.batches.masked_batch import MaskedBatch, Task
-from hynt.graph.fact_table import HEAD
+from hynt.graph.fact_table import HEAD, RELATION
 from hynt.models.contract import Candidates, Capability, EncodedQuestion, Entities, EntityIds, EntityRange, Position
 from hynt.models.training_statistics import MadeAtOnce
 
@@ -29,8 +28,6 @@ MOST_PAIRS, FEW_PAIRS, FEW_TRAITS = 20_000_000, 2_000_000, 100
 """Rules are made from so many pairs of traits, those of the entities with the fewest, which say most: of all entities
 where there are few pairs, else of those with few traits.
 """
-LARGEST_TABLE = 2**24
-"""Shares that are laid out in a table: 64 MB."""
 AT_ONCE = 4_000_000
 """Rules that are applied at once, which bounds memory."""
 DOUBT = 2.0
@@ -45,13 +42,13 @@ class TraitQuestion(EncodedQuestion):
 
     known: Tensor  # (rows,) int64 the entity at the other end; the masked one where it is none
     side: Tensor  # (rows,) int64 the relation where a tail is asked for, the relation after all others for a head
+    there: Tensor  # (rows,) int64 the tail where a relation is asked for; the masked entity elsewhere
 
 
-class _Rules(MadeAtOnce, ABC):
+class Rules(MadeAtOnce, ABC):
     """A statistic that answers heads and tails from the entity at the other end."""
 
     answers: ClassVar[frozenset[Capability]] = frozenset({(Task.LINK, Position.HEAD), (Task.LINK, Position.TAIL)})
-    offsets: Tensor  # (entities + 2,) int64 what is listed of entity e is at offsets[e] … offsets[e + 1]
     rule: Tensor  # (p,) int64 keys of rules, ascending
     share: Tensor  # (p,) float32 squared share of cases in which a rule holds
 
@@ -61,7 +58,8 @@ class _Rules(MadeAtOnce, ABC):
         tail = torch.where(batch.tail_is_number, masked, batch.tail_entity)
         known = torch.where(batch.asks_qualifier, masked, torch.where(asks_head, tail, batch.head))
         side = batch.relation + torch.where(asks_head, self.sizes.relations + 1, 0)
-        return TraitQuestion(batch.tail_number.new_zeros(len(batch), 0), batch.asked_relation(), known, side)
+        there = torch.where(batch.asked == RELATION, tail, masked)
+        return TraitQuestion(batch.tail_number.new_zeros(len(batch), 0), batch.asked_relation(), known, side, there)
 
     def score(self, question: EncodedQuestion, candidates: Candidates) -> Tensor:
         """(rows, candidates), 0 where no rule says anything."""
@@ -73,26 +71,24 @@ class _Rules(MadeAtOnce, ABC):
         return found
 
     def _scores(self, question: TraitQuestion, start: int, end: int) -> Tensor:
-        found = self.share.new_zeros(len(question.known), end - start)
-        for row, entity, share in self._applied(question, start, end):
-            found.index_put_((row, entity - start), share, accumulate=True)
-        return torch.log1p(found.div_(FAINT)) / math.log(1 / FAINT)
+        return added(question, end - start, start, self._applied(question, start, end))
 
     @abstractmethod
     def _applied(self, question: TraitQuestion, start: int, end: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Rules that say something of the entities from `start` to `end`: rows, entities and shares, (k,) each."""
 
 
-class SharedFacts(_Rules):
+class SharedFacts(Rules):
     """An entity scores what share of those with the same traits stand in the same relation to it."""
 
+    offsets: Tensor  # (entities + 2,) int64 the traits of entity e are listed at offsets[e] … offsets[e + 1]
     trait: Tensor  # (traits,) int64 side × (entities + 1) + entity, the masked one for a relation alone; ascending
     listed: Tensor  # (k,) int64 trait numbers
 
     @classmethod
     def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> SharedFacts:  # noqa: ARG003
         """The rules of the training facts."""
-        entity, key = _traits(train.to("cpu"))
+        entity, key = traits_of(train.to("cpu"))
         trait, entity, number = _distinct(entity, key)
         counts = torch.bincount(entity, minlength=sizes.entities + 1)
         offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
@@ -106,82 +102,12 @@ class SharedFacts(_Rules):
         traits = len(self.trait)
         low, high = (torch.searchsorted(self.trait, base + place) for place in (start, end))
         low, high = (torch.searchsorted(self.rule, first * traits + one) for one in (low, high))
-        for part in _parts((high - low).cumsum(0)):
+        for part in in_parts((high - low).cumsum(0)):
             of, at = stretched(low[part], high[part])
             yield row[part][of], self.trait[self.rule[at] % traits] - base[part][of], self.share[at]
 
 
-class TwoSteps(_Rules):
-    """An entity scores what share of those two steps away by the same relations stand in the relation asked for."""
-
-    other: Tensor  # (k,) int64 the entities one step away
-    by: Tensor  # (k,) int64 the side of the relation of that step
-    near: Tensor  # () int64 no path leads through an entity with more steps than so many
-
-    @classmethod
-    def build(cls, sizes: Sizes, train: FactTensors, settings: object) -> TwoSteps:  # noqa: ARG003
-        """The rules of the training facts."""
-        wide, sides = sizes.entities + 1, 2 * (sizes.relations + 1)
-        entity, key = _traits(train.to("cpu"))
-        joined = key % wide < sizes.entities
-        trait, entity, number = _distinct(entity[joined], key[joined])
-        by, other = trait[number] // wide, trait[number] % wide
-        counts = torch.bincount(entity, minlength=wide)
-        offsets, near = torch.cat([counts.new_zeros(1), counts.cumsum(0)]), _most(counts)
-        first, second = listed(offsets, torch.where(counts[other] <= near, other, sizes.entities))
-        there = other[second] != entity[first]
-        first, second = first[there], second[there]
-        path = by[first] * sides + by[second]
-        # Which of the pairs that a path joins are joined by one step as well, and by which relation.
-        edge, order = (entity * wide + other).sort()
-        ends = entity[first] * wide + other[second]
-        of, at = stretched(torch.searchsorted(edge, ends), torch.searchsorted(edge, ends, right=True))
-        rule, times = _counted(path[of] * sides + by[order][at])
-        paths, walked = _counted(path)
-        path, joined_by = rule // sides, rule % sides
-        share = (times / (walked[torch.searchsorted(paths, path)] + DOUBT)).float().square()
-        rule, order = ((path // sides * sides + joined_by) * sides + path % sides).sort()
-        return cls(sizes, offsets=offsets, other=other, by=by, near=torch.tensor(near), rule=rule, share=share[order])
-
-    def _applied(self, question: TraitQuestion, start: int, end: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Along all steps from the known entities, and all steps on from there."""
-        if not len(self.rule):
-            return
-        row, slot = listed(self.offsets, question.known)
-        sides, middle = 2 * (self.sizes.relations + 1), self.other[slot]
-        rules, begins = torch.unique(self.by[slot] * sides + question.side[row], return_inverse=True)
-        first, last = (torch.searchsorted(self.rule, (rules + more) * sides) for more in (0, 1))
-        low, high = self.offsets[middle], self.offsets[middle + 1]
-        high = torch.where((high - low <= self.near) & (first < last)[begins], high, low)
-        share_of = self._in_table(first, last) if len(rules) * sides <= LARGEST_TABLE else self._among(rules)
-        for part in _parts((high - low).cumsum(0)):
-            of, at = stretched(low[part], high[part])
-            entity, rows = self.other[at], row[part][of]
-            share = share_of(begins[part][of], self.by[at])
-            holds = (share > 0) & (entity != question.known[rows]) & (entity >= start) & (entity < end)
-            yield rows[holds], entity[holds], share[holds]
-
-    def _in_table(self, first: Tensor, last: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-        """The share of what begins in one way and goes on in another, from a row for each beginning: no rule is looked
-        for per step.
-        """
-        sides, (of, at) = 2 * (self.sizes.relations + 1), stretched(first, last)
-        table = self.share.new_zeros(len(first), sides)
-        table[of, self.rule[at] % sides] = self.share[at]
-        return lambda beginning, onwards: table[beginning, onwards]
-
-    def _among(self, rules: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-        """The same, where relations are so many that most of such a table would be nothing."""
-
-        def share(beginning: Tensor, onwards: Tensor) -> Tensor:
-            wanted = rules[beginning] * 2 * (self.sizes.relations + 1) + onwards
-            place = torch.searchsorted(self.rule, wanted).clamp(max=len(self.rule) - 1)
-            return torch.where(self.rule[place] == wanted, self.share[place], 0.0)
-
-        return share
-
-
-def _parts(ends: Tensor) -> list[slice]:
+def in_parts(ends: Tensor) -> list[slice]:
     """Stretches of rules that go together, by (n,) running totals; one that is too long by itself stays whole."""
     total = int(ends[-1]) if len(ends) else 0
     marks = AT_ONCE * torch.arange(1, total // AT_ONCE + 1, device=ends.device)
@@ -190,7 +116,7 @@ def _parts(ends: Tensor) -> list[slice]:
     return [slice(here, there) for here, there in pairwise(borders)]
 
 
-def _traits(facts: FactTensors) -> tuple[Tensor, Tensor]:
+def traits_of(facts: FactTensors) -> tuple[Tensor, Tensor]:
     """(k,) int64 entities, and (k,) int64 the trait of each: side × (entities + 1) + the other end, the masked entity
     for the relation alone.
     """
@@ -211,10 +137,18 @@ def _traits(facts: FactTensors) -> tuple[Tensor, Tensor]:
     )
 
 
+def added(question: TraitQuestion, count: int, first: int, found: Iterator[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+    """(rows, count) of the candidates from `first` on, by the shares of all rules that say something of them."""
+    scores = torch.zeros(len(question.known), count, device=question.known.device)
+    for row, candidate, share in found:
+        scores.index_put_((row, candidate - first), share, accumulate=True)
+    return torch.log1p(scores.div_(FAINT)) / math.log(1 / FAINT)
+
+
 def building_bytes(facts: FactTensors) -> int:
     """About how much memory it takes to make these rules: by the pairs of traits that are counted; measured."""
-    counts = torch.bincount(_distinct(*_traits(facts.to("cpu")))[1])
-    few = counts[counts <= _most(counts)]
+    counts = torch.bincount(_distinct(*traits_of(facts.to("cpu")))[1])
+    few = counts[counts <= usual_most(counts)]
     return _PER_PAIR * int((few * few).sum())
 
 
@@ -223,7 +157,7 @@ _PER_PAIR = 60
 
 def _rules(entity: Tensor, number: Tensor, counts: Tensor, offsets: Tensor, traits: int) -> tuple[Tensor, Tensor]:
     """Rules and their squared shares, from who has which traits, in order of entities."""
-    few = counts[entity] <= _most(counts)
+    few = counts[entity] <= usual_most(counts)
     owner, first = entity[few], number[few]
     having = torch.bincount(first, minlength=traits)
     shared = having[first] > 1  # nobody else has it: it says nothing of others
@@ -231,7 +165,7 @@ def _rules(entity: Tensor, number: Tensor, counts: Tensor, offsets: Tensor, trai
     of, at = stretched(offsets[owner], offsets[owner + 1])
     second = number[at]
     keep = second != first[of]
-    rule, times = _counted(first[of][keep] * traits + second[keep])
+    rule, times = counted(first[of][keep] * traits + second[keep])
     return rule, (times / (having[rule // traits] + DOUBT)).float().square()
 
 
@@ -244,13 +178,13 @@ def _distinct(entity: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return trait, pairs // len(trait), pairs % len(trait)
 
 
-def _counted(x: Tensor) -> tuple[Tensor, Tensor]:
+def counted(x: Tensor) -> tuple[Tensor, Tensor]:
     """What is in (n,) int64, ascending, and how often: as `torch.unique` has it, in a third of its time."""
     value, times = np.unique(x.numpy(), return_counts=True)
     return torch.from_numpy(value), torch.from_numpy(times)
 
 
-def _most(counts: Tensor) -> int:
+def usual_most(counts: Tensor) -> int:
     """How many traits those have at most from whom rules are made, by (n,) how many each has."""
     usual = counts.sort().values
     totals = (usual * usual).cumsum(0)

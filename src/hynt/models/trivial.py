@@ -21,7 +21,8 @@ from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQues
 from hynt.models.number_beside import NumberBeside
 from hynt.models.number_regression import NumberRegression, PlainNumberRegression
 from hynt.models.number_series import NumberSeries
-from hynt.models.shared_facts import SharedFacts, TwoSteps, listed, scores_of
+from hynt.models.shared_facts import SharedFacts, listed, scores_of
+from hynt.models.steps import OneStep, TwoSteps
 from hynt.models.training_statistics import (
     NO_SUMS,
     NUMBERS,
@@ -279,6 +280,7 @@ STATISTICS: Mapping[str, tuple[Any, Any]] = {
     "co-occurrence": (CoOccurrence, TrivialSettings()),
     "qualifier-company": (QualifierCompany, TrivialSettings()),
     "shared-facts": (SharedFacts, TrivialSettings()),
+    "one-step": (OneStep, TrivialSettings()),
     "two-steps": (TwoSteps, TrivialSettings()),
     "relation-mean": (RelationMean, TrivialSettings()),
     "relation-median": (RelationMedian, TrivialSettings()),
