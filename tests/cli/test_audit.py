@@ -138,3 +138,27 @@ def test_python_of_the_page_runs(tmp_path, monkeypatch):
     names: dict[str, object] = {}
     exec(compile(example, "auditing.md", "exec"), names)
     assert len(names["found"].to_pandas()) == len(names["found"].plan.table)
+
+
+def test_the_first_line_says_what_is_judged_and_by_whom(series, trained_series, tmp_path, hynt):
+    for source, options, told in (
+        (series, SMALL, "The graph series, judged by 2 models of hynt trained for it."),
+        (trained_series, ["--device", "cpu", "--split", "valid,test"], "by the run itself, which did not train on the"),
+        (trained_series, [*SMALL, "--split", "train"], "judged by 2 models trained with its settings."),
+        (
+            trained_series,
+            ["--device", "cpu", "--folds", "2"],
+            "judged by 2 models trained with its settings, and by the run itself where it did not train.",
+        ),
+    ):
+        done = hynt("audit", source, "--out", tmp_path / "suspicious.parquet", "--top", 1, *options)
+        assert done.code == 0, done.err
+        first = " ".join(done.out.partition("┏")[0].split())
+        assert told in first, source
+        assert "comes with hynt" not in done.err
+
+
+def test_world_is_a_graph_here_and_how_to_ask_its_run_is_said(tmp_path, hynt):
+    done = hynt("audit", "world", "--out", tmp_path / "suspicious.parquet", "--split", "extra")
+    assert "this judges the graph world by new models; the run that comes with hynt judges it without" in done.err
+    assert "hynt update world --out RUN, then hynt audit RUN" in " ".join(done.err.split())

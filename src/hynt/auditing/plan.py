@@ -21,8 +21,9 @@ from hynt.graph.number_summary import sorted_numbers, suited_to_logarithms
 from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary
 from hynt.models.contract import Part
 from hynt.models.registry import MODELS
-from hynt.names import advice_on
+from hynt.names import advice_on, plural
 from hynt.runs.model_choice import ENSEMBLE
+from hynt.runs.place import name_in_commands
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.settings import RunSettings
 from hynt.runs.training_data import training_splits
@@ -123,6 +124,20 @@ class AuditPlan:
                     name = f"{'run' if by_run else 'fold'}-{fold + 1}"
                     found.append(AuditPart(name, fold, by_run, np.flatnonzero(rows).astype(np.int64)))
         return found
+
+    def judges(self) -> str:
+        """What is judged, and by whom, in words."""
+        if self.run is None:
+            name = f"The graph {self.graph.name}" if self.graph.name else "The graph"
+            return f"{name}, judged by {self.folds.count} models of {self.settings.model_name} trained for it."
+        graph, parts = f"The graph of {name_in_commands(self.run.path)}", self.parts()
+        folds = sum(not part.by_run for part in parts)
+        if self.by_states:
+            return f"{graph}, judged by the run itself, each fact from the others."
+        if not folds:
+            return f"{graph}, judged by the run itself, which did not train on these facts."
+        trained = f"{graph}, judged by {plural(folds, 'model')} trained with its settings"
+        return f"{trained}, and by the run itself where it did not train." if len(parts) > folds else f"{trained}."
 
     def observed(self, fold: int) -> FactTable:
         """What the judge of a fold knows: its model learns it, or a run that reads observed facts is given it."""

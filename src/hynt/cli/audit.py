@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hynt.cli.options import AsOf, Device, argument, option, said
-from hynt.cli.output import Output, print_table
-from hynt.progress import duration
+from hynt.cli.output import Output, note_to_person, print_table
+from hynt.progress import duration, visible
 from hynt.runs import LARGEST_SEED
+from hynt.runs.place import is_packaged, run_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,6 +55,11 @@ def audit(
     """
     from hynt.front.auditing import audit as audited
 
+    if is_packaged(run_place(source)):
+        note_to_person(
+            "this judges the graph world by new models; the run that comes with hynt judges it without training: "
+            f"hynt update {source} --out RUN, then hynt audit RUN"
+        )
     started = time.monotonic()
     asked = said(options) | {"splits": [part.strip() for part in options.splits.split(",")]}
     found = audited(source, progress=True, **asked)
@@ -66,6 +72,7 @@ def _summary(found: Audit, out: Path, rows: int, top: int, seconds: float) -> di
     plan = found.plan
     return {
         "graph": plan.graph.name,
+        "judges": plan.judges(),
         "model": plan.settings.model_name,
         "splits": plan.described["splits"],
         "folds": plan.described["folds"],
@@ -85,6 +92,7 @@ def _summary(found: Audit, out: Path, rows: int, top: int, seconds: float) -> di
 
 
 def _print(console: Console, result: dict[str, Any]) -> None:
+    console.print(visible(result["judges"]))
     rows = [
         (
             str(row["rank"]),
