@@ -290,11 +290,11 @@ def test_weights_survive_saving_and_damage_is_told():
 
 
 BESIDE_MODELS_ALONE = (
-    "co-occurrence qualifier-company shared-facts one-step two-steps head-mean neighbour-regression number-series"
+    "co-occurrence qualifier-company shared-facts one-step two-steps head-places tail-places head-mean number-series"
 )
 
 
-@pytest.mark.parametrize("name", [*BESIDE_MODELS_ALONE.split(), "number-beside"])
+@pytest.mark.parametrize("name", [*BESIDE_MODELS_ALONE.split(), "neighbour-regression", "number-beside"])
 def test_statistics_keep_the_contract(name, monkeypatch):
     monkeypatch.setattr(number_series, "TELLING", 2.0)  # in random facts no curve tells much,
     monkeypatch.setattr(number_series, "FAMILIES", 1)  # and few are alike but for an entity

@@ -76,3 +76,32 @@ def test_how_much_oftener_a_relation_has_such_numbers_equals_a_count_by_hand():
             lift = (share + 16.0 * lift) / (len(own) + 16.0)
         assert found[names[name]] == pytest.approx(math.log(lift), abs=1e-5), name
     assert found[names["knows"]] == -8.0, "it never has numbers"
+
+
+@pytest.mark.parametrize(("name", "position"), [("head-places", 1), ("tail-places", 1), ("tail-places", 3)])
+def test_the_share_of_an_entitys_places_equals_a_count_by_hand(name, position):
+    graph = lopsided_graph(8, people=40)
+    _, data = made(graph)
+    model, every = statistic(name, data.facts), list(graph.split("train").facts(graph.vocabulary))
+    rows = torch.tensor([*[row for row, fact in enumerate(every) if len(fact.qualifiers) == 2][:4], 0, 1, 2, 3])
+    rows = rows[: len(rows) if position == 1 else 4]
+    batch = asked_batch(data.facts, torch.full_like(rows, position + 2 * (position == 3)), rows)
+    found = model.score(model.read(batch), Relations())
+
+    def seen(fact):
+        """(relation, who stands there) of each place like the one asked about."""
+        if position == 3:
+            return [(one.relation, one.value) for one in fact.qualifiers if isinstance(one.value, str)]
+        value = fact.head if name == "head-places" else fact.tail
+        return [(fact.relation, value)] if isinstance(value, str) else []
+
+    every_place, names = [one for fact in every for one in seen(fact)], graph.vocabulary.relations
+    usual = [1 / len(names) + sum(relation == one.name for relation, _ in every_place) for one in names]
+    for place, row in enumerate(rows.tolist()):
+        holders = [who for relation, who in seen(every[row])]
+        for relation, one in enumerate(names):
+            expected = 0.0
+            if holders:
+                own = [of for of, who in every_place if who == holders[-1]]
+                expected = math.log((usual[relation] / sum(usual) + own.count(one.name)) / (1 + len(own)))
+            assert float(found[place, relation]) == pytest.approx(expected, abs=1e-5), (row, one.name)

@@ -21,6 +21,7 @@ from hynt.models.contract import EVERYWHERE, Candidates, Capability, EncodedQues
 from hynt.models.number_beside import NumberBeside
 from hynt.models.number_regression import NumberRegression, PlainNumberRegression
 from hynt.models.number_series import NumberSeries
+from hynt.models.places import HeadPlaces, TailPlaces
 from hynt.models.shared_facts import SharedFacts, listed, scores_of
 from hynt.models.steps import OneStep, TwoSteps
 from hynt.models.training_statistics import (
@@ -282,6 +283,8 @@ STATISTICS: Mapping[str, tuple[Any, Any]] = {
     "shared-facts": (SharedFacts, TrivialSettings()),
     "one-step": (OneStep, TrivialSettings()),
     "two-steps": (TwoSteps, TrivialSettings()),
+    "head-places": (HeadPlaces, TrivialSettings()),
+    "tail-places": (TailPlaces, TrivialSettings()),
     "relation-mean": (RelationMean, TrivialSettings()),
     "relation-median": (RelationMedian, TrivialSettings()),
     "neighbour-mean": (NeighbourMean, NeighbourMeanSettings()),
