@@ -104,3 +104,12 @@ def test_names_from_data_are_shown_not_obeyed(hynt, tmp_path, name):
     assert done.code == 1
     assert "\x1b" not in done.out
     assert "\u202e" not in done.out
+
+
+def test_what_to_do_is_said_once_of_problems_in_a_row(hynt, tmp_path):
+    (tmp_path / "clubs.csv").write_text('club,seats\nA,many\nB,few\nC,"1,5"\nD,none at all\n')
+    done = hynt("data", "check", tmp_path / "clubs.csv", "--wide", "--head", "club", "--numeric", "seats")
+    told = " ".join(done.out.split())
+    assert done.code == 1
+    assert [f"clubs.csv:{line}: bad-number" in told for line in (2, 3, 4, 5)] == [True] * 4
+    assert told.count("what to do: Write a finite decimal number") == 1

@@ -134,6 +134,46 @@ def test_a_date_that_could_be_two_needs_a_format(tmp_path):
     assert report.problems[0].what == "'4. April' is not written as %d/%m/%Y."
 
 
+def test_dates_and_years_stand_in_one_column_whatever_the_format():
+    for text, date_format, value in (
+        ("1889", "%d/%m/%Y", 1889.0),
+        ("25 March 2015", "%d/%m/%Y", 2015 + 83 / 365),
+        ("2015-03-25", "%d/%m/%Y", 2015 + 83 / 365),
+        ("03/25/2015", "%m/%d/%Y", 2015 + 83 / 365),
+    ):
+        assert read_written_date(text, date_format) == Number(value, text, "date")
+    for text, date_format in (("13/25/2015", "%d/%m/%Y"), ("2015/03/25", "%d/%m/%Y"), ("2015-03-25", "%Y-%d-%m")):
+        with pytest.raises(RecordProblem, match=f"is not written as {date_format}"):
+            read_written_date(text, date_format)
+
+
+@pytest.mark.parametrize("text", ["c. 1850", "ca 1850", "circa 1850", "~1850", "about 1850"])
+@pytest.mark.parametrize("date_format", ["", "%d/%m/%Y"])
+def test_about_when_is_no_date(text, date_format):
+    with pytest.raises(RecordProblem, match="says about when") as problem:
+        read_written_date(text, date_format)
+    assert problem.value.advice == "Write the year alone, 1850, or leave the date out."
+
+
+CLUBS = "club,founded,value,opened,country\nA,1886,€692m,{},England\nB,c. 1900,€3m,02/01/1931,–\nC,1901,$5k,,unknown\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "date_format"), [("28/03/1929", "%d/%m/%Y"), ("03/28/1929", "%m/%d/%Y"), ("01/02/1929", "%d/%m/%Y")]
+)
+def test_dates_with_slashes_are_hinted_at_with_their_format(tmp_path, first, date_format):
+    path = tmp_path / "clubs.csv"
+    path.write_text(CLUBS.format(first), encoding="utf-8")
+    report, _ = check_source(path, "", ImportOptions(ReadOptions(wide=True, head="club")))
+    said = "\n".join(report.hints)
+    assert (
+        f"values of opened are written like dates and were read as names. If they are dates, add: --dates opened "
+        f"--date-format {date_format}" in said
+    )
+    assert "values of value are written like numbers with units" in said
+    assert report.noted["missing-value"] == 2
+
+
 FILMS = (
     '\ufefftitle,year,directors,budget\r\nFargo,1996,Joel Coen; Ethan Coen,"7,000,000"\r\n'
     'Solaris,1972,Andrei Tarkovsky,"1,000,000"\r\nSolaris,2002,Steven Soderbergh,"47,000,000"\r\n'
@@ -159,9 +199,12 @@ def test_numbers_are_read_as_an_example_shows(text, number_format, value):
 
 
 def test_numbers_that_are_not_written_as_the_example_are_refused():
-    for text, number_format in {"1,2345": "1,234.5", "12.34": "1.234,5", "1,5": "1,234.5", "5 km": "1,234"}.items():
+    for text, number_format in {"1,2345": "1,234.5", "12.34": "1.234,5", "1,5": "1,234.5"}.items():
         with pytest.raises(RecordProblem, match=f"is not written as {number_format}"):
             read_written_number(text, number_format)
+    with pytest.raises(RecordProblem, match="'5 km' is not a number") as problem:
+        read_written_number("5 km", "1,234")
+    assert problem.value.advice == "Correct it, or leave it empty."
     with pytest.raises(RecordProblem) as problem:
         read_written_number("839,727")
     assert problem.value.advice == "Say how numbers are written: --number-format '1,234.5'."
@@ -179,6 +222,12 @@ def test_numbers_that_are_not_written_as_the_example_are_refused():
         ("1e-3 km/h", "", Number(0.001, "1e-3", "km/h")),
         ("$60,000", "1,234.5", Number(60000.0, "60,000", "$")),
         ("1.234,5 €", "1.234,5", Number(1234.5, "1.234,5", "€")),
+        ("€692m", "", Number(692.0, "692", "million €")),
+        ("-US$1.2 bn", "", Number(-1.2, "-1.2", "billion US$")),
+        ("£5k", "1,234.5", Number(5.0, "5", "thousand £")),
+        ("1,200M EUR", "1,234.5", Number(1200.0, "1,200", "million EUR")),
+        ("291 million EUR", "", Number(291.0, "291", "million EUR")),
+        ("692 m", "", Number(692.0, "692", "m")),
         ("7", "", Number(7.0, "7")),
     ],
 )

@@ -39,7 +39,7 @@ _DAY_AND_TIME = re.compile(r"[-+]?\d{4,}-\d\d-\d\dT")
 _ZONE_NAME, _ZONE_HOURS = re.compile(r"\[[^\]]*\]$"), re.compile(r"([+-]\d\d)(\d\d)$")
 _WATCHED = 1_000_000
 """Heads of a wide table that are remembered, to tell of those that come again."""
-_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "..", "-", "?"})
+_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "unknown", "..", "-", "–", "—", "?"})
 
 
 def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator[Fact]:

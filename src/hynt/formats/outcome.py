@@ -43,6 +43,21 @@ def grouping_of(assembly: Assembly, unmarked: dict[str, list[str]]) -> str:
     return grouping(lambda pattern: pc.any(pc.match_substring_regex(names, pattern)).as_py())
 
 
+_DAY_FIRST, _MONTH_FIRST = r"^\s*(1[3-9]|[23]\d)/\d\d?/\d{4}\s*$", r"^\s*\d\d?/(1[3-9]|[23]\d)/\d{4}\s*$"
+
+
+def date_format_of(assembly: Assembly, unmarked: dict[str, list[str]]) -> str:
+    """How values that nobody marked as dates are written, where it takes a format; "" where it does not."""
+    if not unmarked.get("dates"):
+        return ""
+    names = pa.array(assembly.vocabulary.entities, type=pa.string())
+    slashes, day, month = (
+        pc.any(pc.match_substring_regex(names, pattern)).as_py()
+        for pattern in (rf"^\s*{_SLASHES}\s*$", _DAY_FIRST, _MONTH_FIRST)
+    )
+    return "" if not slashes or (day and month) else "%m/%d/%Y" if month else "%d/%m/%Y"
+
+
 def unmarked_in(assembly: Assembly) -> dict[str, list[str]]:
     """The relations whose values are written like numbers or dates and were read as names."""
     return find_unmarked(assembly.vocabulary, lambda: _tables(assembly))
@@ -95,14 +110,15 @@ _NAMES_SHOWN = 5
 _LONGEST_HINT = 300
 _SPELT_NUMBER = r"[-+]?(0|0[.,]\d+|[1-9]\d*([.,]\d+)*)([eE][-+]?\d+)?"  # 007 and 01067 are codes
 _SPELT_UNIT = r"^\s*[-+]?(?:0|0[.,]\d+|[1-9]\d*(?:[.,]\d+)*)\s*(?P<unit>(?:/\D|[^\s\d.,+/-]).{0,15}?)\s*$"
-_SPELT_MONEY = r"^\s*[-+]?(US)?[$£€₩₪₹₽]\s*\d+([.,]\d+)*\s*$"
+_SPELT_MONEY = r"^\s*[-+]?(US)?[$£€₩₪₹₽]\s*\d+([.,]\d+)*\s*(k|K|m|M|mn|b|B|bn|tn|[mb]illion)?\s*$"
 _SPELT_YEAR = r"(1[5-9]|20)\d\d"
+_SLASHES = r"\d\d?/\d\d?/\d{4}"
 _SPELLINGS = {
     "numeric": ("numbers", rf"^\s*{_SPELT_NUMBER}\s*$"),
     "quantities": ("numbers with units", rf"^\s*{_SPELT_NUMBER}\s*$|{_SPELT_MONEY}"),
     "dates": (
         "dates",
-        rf"^\s*({_SPELT_YEAR}|[-+]?\d{{4,}}-\d\d(-\d\d(T.*)?)?|\d{{4}}/\d\d?/\d\d?|\d\d?\.\d\d?\.\d{{4}}"
+        rf"^\s*({_SPELT_YEAR}|[-+]?\d{{4,}}-\d\d(-\d\d(T.*)?)?|\d{{4}}/\d\d?/\d\d?|{_SLASHES}|\d\d?\.\d\d?\.\d{{4}}"
         r"|[A-Z][a-z]{2,8} \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]{2,8} \d{4})\s*$",
     ),
     "years": ("years", rf"^\s*{_SPELT_YEAR}\s*$"),
@@ -159,20 +175,24 @@ def find_unmarked(vocabulary: Vocabulary, tables: Callable[[], Iterable[FactTabl
     }
 
 
-def hints_at(unmarked: dict[str, list[str]], number_format: str = "") -> list[str]:
-    """What to say of such relations after an import. `number_format` is how their numbers seem to group digits."""
+def hints_at(unmarked: dict[str, list[str]], number_format: str = "", date_format: str = "") -> list[str]:
+    """What to say of such relations after an import. `number_format` is how their numbers seem to group digits,
+    `date_format` how their dates are written, where that must be said.
+    """
     said = []
     years = set(unmarked.get("years", ()))
-    for option, found in unmarked.items():
-        names = [name for name in found if option == "years" or name not in years]
+    for kind, found in unmarked.items():
+        names = [name for name in found if kind == "years" or name not in years]
         if not names:
             continue
-        words = _SPELLINGS[option][0]
+        words = _SPELLINGS[kind][0]
         start = f"values of {_listed(names)} are written like {words} and were read as names. "
-        flag = "dates" if option in ("dates", "years") else "numeric"
-        written = f" --number-format {shlex.quote(number_format)}" if number_format and flag == "numeric" else ""
+        flag = "dates" if kind in ("dates", "years") else "numeric"
+        formats = {"dates": ("date", date_format), "years": ("date", "")}
+        option, example = formats.get(kind, ("number", number_format))
+        written = f" --{option}-format {shlex.quote(example)}" if example else ""
         exact = f"{start}If they are {words}, add: --{flag} {as_given(names)}{written}"
-        long = len(exact) > _LONGEST_HINT and option != "years"
+        long = len(exact) > _LONGEST_HINT and kind != "years"
         said.append(f"{start}If they are {words}, add: --{flag} {AUTO}{written}" if long else exact)
     return said
 

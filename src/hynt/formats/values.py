@@ -14,6 +14,7 @@ import functools
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
@@ -242,6 +243,7 @@ _GROUPED = {
     "1 234,5": "^[-+]?[0-9]{1,3}([ \u00a0\u202f][0-9]{3})+(,[0-9]+)?$",
 }
 """How people group digits, by an example; 1.234 alone may be a plain number."""
+_DIGITS_IN_GROUPS = re.compile("[-+0-9.,'’ \u00a0\u202f]+")
 
 
 def grouping(matches: Callable[[str], object]) -> str:
@@ -277,9 +279,11 @@ def read_written_number(text: str, number_format: str = "") -> Number:
             advice = f"Say how numbers are written: --number-format '{example}'."
             raise RecordProblem(problem.reason, problem.what, advice) from None
     found = written_numbers(number_format).fullmatch(text[: LONGEST_NUMBER + 1])
-    if found is None:
+    if found is None and _DIGITS_IN_GROUPS.fullmatch(text):
         what = f"{shortened(text)!r} is not written as {number_format}."
         raise RecordProblem("bad-number", what, "Correct it, or give another --number-format.")
+    if found is None:
+        raise RecordProblem("bad-number", _what_is_wrong(text), "Correct it, or leave it empty.")
     digits = "".join(filter(str.isdigit, found[2]))
     return Number(parse_number(f"{found[1]}{digits}.{found[3] or 0}"), text)
 
@@ -296,14 +300,33 @@ def read_date(text: str) -> Number:
 _NUMBER_AND_UNIT = re.compile(
     r"([-+]?[0-9.](?:[0-9.,'’ \u00a0\u202f]*[0-9.])?(?:[eE][-+]?[0-9]+)?)\s*((?!/?\d)\S.*)", re.DOTALL
 )
-_MONEY = re.compile(r"([-+]?)\s*((?:US)?[$£€₩₪₹₽])\s*([0-9.][^\s$£€₩₪₹₽]*)")
+_SIGN = "(?:US)?[$£€₩₪₹₽]"
+_SCALES = {
+    **dict.fromkeys(("k", "K", "thousand"), "thousand"),
+    **dict.fromkeys(("m", "M", "mn", "mio", "Mio", "million"), "million"),
+    **dict.fromkeys(("b", "B", "bn", "billion"), "billion"),
+    **dict.fromkeys(("tn", "trillion"), "trillion"),
+}
+"""How people shorten sums of money; beside any other unit an m is a metre."""
+_MONEY = re.compile(
+    rf"([-+]?)\s*({_SIGN})\s*([0-9.](?:[0-9.,'’ \u00a0\u202f]*[0-9.])?(?:[eE][-+]?[0-9]+)?)\s*({'|'.join(_SCALES)})?"
+)
+_MONEY_BEHIND = re.compile(rf"([-+]?[0-9.].*?)\s*({'|'.join(_SCALES)})\s*({_SIGN}|[A-Z]{{3}})")
 
 
 def unit_behind(text: str) -> str:
-    """A text with a currency's sign behind its number, where other units are, and a plain minus sign: `60 $`."""
+    """A text with a currency's sign behind its number, where other units are, the scale of money in full, and a plain
+    minus sign: `60 $`, `692 million €`.
+    """
     text = text.strip().replace("−", "-", 1)
-    found = _MONEY.fullmatch(text[: LONGEST_NUMBER + 1])
-    return text if found is None else f"{found[1]}{found[3]} {found[2]}"
+    before = _MONEY.fullmatch(text[: LONGEST_NUMBER + 1])
+    if before is not None:
+        sign, currency, amount, scale = before.groups()
+        return f"{sign}{amount} {_SCALES[scale] + ' ' if scale else ''}{currency}"
+    behind = _MONEY_BEHIND.fullmatch(text[: LONGEST_NUMBER + 1])
+    if behind is not None and (unit := lookup(behind[3])) is not None and unit.dimension.startswith("currency"):
+        return f"{behind[1]} {_SCALES[behind[2]]} {behind[3]}"
+    return text
 
 
 def number_and_unit(text: str) -> tuple[str, str] | None:
@@ -323,26 +346,51 @@ def read_written_quantity(text: str, number_format: str = "") -> Number:
 _USUAL_DATES = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%Y/%m/%d", "%d.%m.%Y")
 
 
+_ABOUT = re.compile(r"(?:c|ca|circa|about|around|approx|~|≈)[. ]*([0-9]{3,4})", re.IGNORECASE)
+
+
 def read_written_date(text: str, date_format: str = "") -> Number:
-    """A date as tables have it: by the format that is given, or as 1922-01-28, or as `Jan 28, 1922` and its like."""
-    problem = None
-    if not date_format:
-        try:
-            return read_date(text)
-        except RecordProblem as found:
-            problem = found
-    for known in (date_format,) if date_format else _USUAL_DATES:
-        try:
-            found_date = datetime.strptime(text.strip(), known)  # noqa: DTZ007 - the date as it is written
-        except ValueError:
-            continue
-        written = found_date.isoformat() if "%H" in known or "%I" in known else found_date.date().isoformat()
-        return read_date(written)._replace(literal=text)
-    if problem is None:
+    """A date as tables have it: by the format that is given, or as 1922-01-28, or as `Jan 28, 1922` and its like. What
+    has another shape than the format, such as a year alone, is read as it is without one.
+    """
+    if date_format:
+        if (found := _by_format(text, date_format)) is not None:
+            return found
+        if _shape(text) != _shape(datetime(1999, 12, 28).strftime(date_format)):  # noqa: DTZ001 - a spelling
+            with suppress(RecordProblem):
+                return read_written_date(text)
+        _refuse_about(text)
         what = f"{shortened(text)!r} is not written as {date_format}."
         raise RecordProblem("bad-date", what, "Correct it, or give another --date-format.")
-    advice = f"{problem.advice} Or say how it is written, as in --date-format %d/%m/%Y."
-    raise RecordProblem("bad-date", problem.what, advice)
+    try:
+        return read_date(text)
+    except RecordProblem as problem:
+        for known in _USUAL_DATES:
+            if (found := _by_format(text, known)) is not None:
+                return found
+        _refuse_about(text)
+        advice = f"{problem.advice} Or say how it is written, as in --date-format %d/%m/%Y."
+        raise RecordProblem("bad-date", problem.what, advice) from None
+
+
+def _refuse_about(text: str) -> None:
+    if year := _ABOUT.fullmatch(text.strip()):
+        advice = f"Write the year alone, {year[1]}, or leave the date out."
+        raise RecordProblem("bad-date", f"{shortened(text)!r} says about when, which a graph cannot hold.", advice)
+
+
+def _by_format(text: str, date_format: str) -> Number | None:
+    try:
+        found = datetime.strptime(text.strip(), date_format)  # noqa: DTZ007 - the date as it is written
+    except ValueError:
+        return None
+    written = found.isoformat() if "%H" in date_format or "%I" in date_format else found.date().isoformat()
+    return read_date(written)._replace(literal=text)
+
+
+def _shape(text: str) -> str:
+    """A text with its numbers and words alike: `9/9/9`, `9 a 9`."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"[0-9]+", "9", text.strip()))
 
 
 def date_value(text: str) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -294,9 +295,10 @@ def leak_text(leak: Mapping[str, Any], one: str, other: str, pairs: int, other_p
 
 
 def _tell_list(problems: list[dict[str, str]], out: Console) -> None:
-    for problem in problems:
+    """Each with its place; what to do once, after the last of those in a row that it is said of."""
+    for problem, following in zip_longest(problems, problems[1:]):
         out.print(f"{visible(problem['where'])}: {problem['reason']}: {visible(problem['what'])}")
-        if problem["advice"]:
+        if problem["advice"] and (following is None or following["advice"] != problem["advice"]):
             out.print(f"  what to do: {visible(problem['advice'])}")
 
 
