@@ -98,6 +98,64 @@ def test_first_answers_are_right_as_often_as_they_say_at_every_position(drawn):
     assert drawn.calibration.inverse_temperature("relation", RELATION) == pytest.approx(0.25, rel=0.15)
 
 
+class Partial(TooSure):
+    """One that knows how likely each relation is between a head and a tail, but leans towards "likes"."""
+
+    def __init__(self, counting, vocabulary):
+        super().__init__(counting, vocabulary.relation_ids["knows"])
+        places = {name: int(name[1:]) if name[0] in "ht" else 0 for name in vocabulary.entities}
+        self._place = torch.tensor([*(places[name] for name in vocabulary.entities), 0])
+        self._likes, self._knows = (vocabulary.relation_ids[name] for name in CHANCES)
+
+    def read(self, batch):
+        question = super().read(batch)
+        question.__dict__["pair"] = self._place[batch.head], self._place[batch.tail_entity]
+        return question
+
+    def score(self, question, candidates):
+        scores = super().score(question, candidates)
+        if isinstance(candidates, Relations):
+            for relation, (share, lean) in ((self._likes, (0.75, 1.2)), (self._knows, (0.25, 0.0))):
+                tail, head = (torch.tensor(one) for one in CHANCES["likes" if lean else "knows"])
+                chance = share * head[question.pair[0]] * tail[question.pair[1]]
+                scores[:, relation] = torch.where(question.in_qualifier, scores[:, relation], chance.log() + lean)
+        return scores
+
+
+def test_a_relation_said_too_often_has_a_temperature_of_its_own(drawn):
+    likes, knows = (drawn.names.relation(name) for name in ("likes", "knows"))
+    asked = Predictor(drawn.saved, "cpu")
+    partial = Partial(drawn.loaded.model._counting, drawn.graph.vocabulary)
+    asked.__dict__["loaded"] = replace(drawn.loaded, model=partial)
+    asked.__dict__["calibration"] = calibrate(asked.loaded, CPU)
+
+    def error(of):
+        return measure(asked.loaded, of, "test", CPU)["relation"]["positions"]["relation"]["calibration_error_after"]
+
+    assert error(asked.calibration) < 0.03
+    assert error(replace(asked.calibration, relations={})) > 0.05
+    liked, known = (1 / asked.calibration.inverse_temperature("relation", RELATION, one) for one in (likes, knows))
+    assert liked > 1.2 * known
+    for question in (("h0", "?", "t0"), ("h2", "?", "t2")):  # each is answered with the temperature of its answer
+        answers = asked.predict(question)
+        beta = asked.calibration.inverse_temperature("relation", RELATION, asked.names.relation(answers[0].name))
+        scores = torch.tensor([answer.score for answer in answers], dtype=torch.float64)
+        assert [answer.probability for answer in answers] == pytest.approx(torch.softmax(scores * beta, 0).tolist())
+    assert {asked.predict(("h0", "?", "t0"))[0].name, asked.predict(("h2", "?", "t2"))[0].name} == {"likes", "knows"}
+
+
+@pytest.mark.parametrize(("error", "questions", "told"), [(0.08, 4000, True), (0.05, 4000, False), (0.08, 100, False)])
+def test_probabilities_that_stay_off_say_so(drawn, error, questions, told):
+    """Of 4,000 questions chance alone makes .024, of 100 it makes .15."""
+    measured = drawn.calibration.positions["link"]["head"] | {"calibration_error_after": error, "questions": questions}
+    asked = Predictor(drawn.saved, "cpu")
+    asked.__dict__["loaded"] = drawn.loaded
+    asked.__dict__["calibration"] = replace(drawn.calibration, positions={"link": {"head": measured}, "relation": {}})
+    note = "probabilities may be off: those of held-out questions like this are, by 0.08 on average"
+    assert (note in asked.predict("?", "likes", "t0").notes) == told
+    assert note not in asked.predict("h0", "likes", "?").notes
+
+
 @pytest.fixture(scope="module", params=["hynt", "hynt-inductive"])
 def learned(request, tmp_path_factory):
     """A model that was trained on such facts for six epochs, and has its own mind about each relation: `hynt` alone,

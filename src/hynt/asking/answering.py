@@ -90,6 +90,7 @@ class QuestionBatch:
     ) -> None:
         rows, position, index = self.asked.rows[chosen], self.asked.position[chosen], self.known.of_kind(kind)
         inverse_temperature = self._inverse_temperature(task_of(kind), position, self.asked.relation[chosen])
+        told_by_answer = kind == RELATION_KIND and self.calibration.relations.get("relation")
         start, size = index.spans(self._keys(rows, position))
 
         def may(which: Ids) -> Callable[[int, int], Tensor | None]:
@@ -117,6 +118,9 @@ class QuestionBatch:
         def work(tile: ReadTile) -> None:
             chunks = _Chunks(tile, kind)
             beta, real = inverse_temperature[torch.from_numpy(tile.repeated).to(self.device)], len(tile.which)
+            if told_by_answer:
+                first = best_candidates(chunks, may(tile.repeated), 1.0, 1).candidate[:, 0].cpu().numpy()
+                beta = self._inverse_temperature(task_of(kind), position[tile.repeated], first)
             best = best_candidates(chunks, may(tile.repeated), beta, top)
             if named is not None:
                 these, row = named.of_questions(chosen[tile.which])
@@ -145,9 +149,8 @@ class QuestionBatch:
         position = self.asked.position[owner]
         relation = self.asked.relation_in_blank(rows, position)
         judged = JudgedRelations.empty(relation)
-        self._read(
-            rows, position, judged.judging(self._inverse_temperature(task_of(RELATION_KIND), position, relation))
-        )
+        # Rows are weighed against one another, so none has a temperature of its own.
+        self._read(rows, position, judged.judging(self._inverse_temperature(task_of(RELATION_KIND), position, None)))
         index = self.known.relations
         splits = splits_of(index, *index.spans(self._keys(rows, position)), relation)
         may = allowed.holds(owner, relation) & ~(allowed.only_unknown[owner] & (splits > 0))
@@ -172,7 +175,7 @@ class QuestionBatch:
         with whole_run():  # a number that the run's scale cannot take is the question's fault, not the data's
             read_tiles(self.loaded, table, each, position, self.device, work, fold=fold)
 
-    def _inverse_temperature(self, task: str, position: Ids, relation: Ids) -> Tensor:
+    def _inverse_temperature(self, task: str, position: Ids, relation: Ids | None) -> Tensor:
         """(n, 1) float64 what the scores of questions that hide these positions (n,) are multiplied by."""
         found = self.calibration.inverse_temperatures(task, position, relation)
         return torch.from_numpy(found).to(self.device)[:, None]

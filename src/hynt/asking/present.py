@@ -135,6 +135,11 @@ class AnswerBuilder:
         if fitted and not odd and any(isinstance(one, NumberAnswer) and one.interval is None for one in answers):
             odd = ("too few numbers were held out of training to check answers like this",)
         notes += [f"{what}: {told}" for told in odd]
+        off = None if task == "number" else calibration.still_off(task, asked.position)
+        if off is not None:
+            notes.append(
+                f"probabilities may be off: those of held-out questions like this are, by {off:.2f} on average"
+            )
         if count == 1:
             notes.append("nothing else was a candidate: the probability says nothing")
         if asked.table.qualifier_total and Part.QUALIFIERS not in self.loaded.model.reads:

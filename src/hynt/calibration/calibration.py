@@ -25,6 +25,7 @@ from hynt.calibration.intervals import (
     training_spread,
 )
 from hynt.calibration.reach import BINS, AskedNumbers, ResidualScale
+from hynt.calibration.temperature import BINS as CONFIDENCE_BINS
 from hynt.calibration.temperature import FirstAnswers, Gaps, fit_by_relation, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.evaluation_pass import refuse_non_finite
@@ -47,6 +48,8 @@ OLDER_VERSIONS = (1,)
 """Of 0.1, in which a relation's intervals were all of one width."""
 HOTTEST = 1e9
 """No temperature that is fitted is above it, or below one part in it."""
+MOST_OFF = 0.03
+"""The expected calibration error up to which probabilities are called right."""
 SPLIT = "valid"
 RANKED: tuple[TaskName, ...] = ("link", "relation")
 
@@ -61,16 +64,19 @@ class Calibration:
     positions: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     """For each task, what `_measured` says of the positions that have enough held-out questions, by their names."""
     relations: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
-    """For each task and some of these positions, (relations,) the temperatures beside each relation."""
+    """For each task and some of these positions, (relations,) the temperatures beside each relation; where relations
+    are asked for, with each as the first answer.
+    """
 
     def inverse_temperature(self, task: str, position: int, relation: int | None = None) -> float:
         """What the scores of a question are multiplied by that hides this position beside this relation: as fitted
-        there, else as fitted for the task; 1 where the task is not calibrated.
+        there, else as fitted for the task; 1 where the task is not calibrated. Where a relation is asked for, it is
+        the first answer; None: whatever it is.
         """
-        beside = np.array([0 if relation is None else relation])
+        beside = None if relation is None else np.array([relation])
         return float(self.inverse_temperatures(task, np.array([position]), beside)[0])
 
-    def inverse_temperatures(self, task: str, position: Ids, relation: Ids) -> Floats:
+    def inverse_temperatures(self, task: str, position: Ids, relation: Ids | None) -> Floats:
         """(n,) the same for questions that hide these positions (n,) beside these relations (n,)."""
         found: Floats = np.ones(len(position))
         if task not in self.tasks:
@@ -79,9 +85,20 @@ class Calibration:
         for one in np.unique(groups).tolist():
             name, here = POSITION_GROUPS[one], groups == one
             found[here] = self.positions.get(task, {}).get(name, self.tasks[task])["temperature"]
-            if name in self.relations.get(task, {}):
+            if relation is not None and name in self.relations.get(task, {}):
                 found[here] = self.relations[task][name][relation[here]]
         return 1.0 / found
+
+    def still_off(self, task: str, position: int) -> float | None:
+        """How far from right first answers to held-out questions that hide this position still are, on average; None
+        where it is little, or could be chance.
+        """
+        measured = self.positions.get(task, {}).get(POSITION_GROUPS[int(position_group(np.array([position]))[0])])
+        if measured is None:
+            return None
+        chance = math.sqrt(CONFIDENCE_BINS / (2 * math.pi * measured["questions"]))  # of the best, at the most
+        error = measured["calibration_error_after"]
+        return error if error > MOST_OFF + chance else None
 
     def to_mapping(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """What is saved with the run as JSON; relations are called by their names."""
@@ -246,10 +263,9 @@ def _task(
             continue
         fit = fit_inverse_temperature(one.first_answers)
         after[name], temperature = fit.after, 1.0 / fit.inverse_temperature
-        if task == "link":  # beside the answer of a relation question there is no relation
-            off, after[name] = fit_by_relation(one.first_answers, fit.inverse_temperature, one.relation)
-            relations[name] = np.full(loaded.graph.vocabulary.relation_count, temperature)
-            relations[name][: len(off)] *= np.exp(-off)
+        off, after[name] = fit_by_relation(one.first_answers, fit.inverse_temperature, one.relation)
+        relations[name] = np.full(loaded.graph.vocabulary.relation_count, temperature)
+        relations[name][: len(off)] *= np.exp(-off)
         positions[name] = _measured(fit.before, after[name], temperature) | {"of": one.total}
     own = _measured(whole.before, FirstAnswers.joined([*after.values()]), 1.0 / whole.inverse_temperature)
     return own | {"of": sum(one.total for one in groups.values())}, positions, relations
@@ -344,7 +360,7 @@ class HeldOut:
 
     row: Ids  # (n,) the facts they were made of
     position: Ids  # (n,) that is hidden
-    relation: Ids  # (n,) beside the answer; of a relation question, the answer
+    relation: Ids  # (n,) beside the answer; where a relation is asked for, the first answer
     gaps: Gaps  # (n,) between the answers
     is_finite: NDArray[np.bool_]  # (n,) whether every candidate has a finite score
     total: int  # questions of the split, before some were left out
@@ -398,7 +414,8 @@ class HeldOut:
 
         read_tiles(loaded, table, taken.row, taken.position, device, work, fold=fold, told=told)
         gaps = Gaps.joined(parts, np.argsort(np.concatenate(order)))
-        return cls(taken.row, taken.position, relation, gaps, is_finite, total)
+        beside = relation if task == "link" else gaps.first.cpu().numpy()
+        return cls(taken.row, taken.position, beside, gaps, is_finite, total)
 
 
 def _listed(lists: AnswerLists, which: Ids) -> tuple[Ids, Ids]:

@@ -2,8 +2,9 @@
 held-out questions. Ranks do not change.
 
 A task and position has one temperature, and each relation one of its own around it: a model that is too sure of
-capitals may be too unsure of neighbours. How far relations stray from one another is told by the questions themselves,
-and a relation is drawn to the temperature of all, the more the fewer questions it has (empirical Bayes).
+capitals may be too unsure of neighbours. Where relations are asked for, it is that of the first answer: a model that
+says one of them too often is too sure of it. How far relations stray from one another is told by the questions
+themselves, and a relation is drawn to the temperature of all, the more the fewer questions it has (empirical Bayes).
 
 Fitted is what people read: the probability of the first answer, against whether it is right. (The probability of the
 right answer, wherever it stands, is another aim: over tens of thousands of entities it is ruled by answers that the
@@ -112,6 +113,7 @@ class Gaps:
     gap: Tensor  # (n, kept) as finely as scores are
     count: Tensor  # (n, kept) how many candidates lie so far off; 0 of the first, and of what is no candidate; or bool
     is_correct: Tensor  # (n,) bool: whether the first is the right answer
+    first: Tensor  # (n,) int64 the first
 
     @classmethod
     def of(cls, chunks: Callable[[], Iterable[tuple[int, Tensor]]], answer: Tensor, few: int = KEPT) -> Gaps:
@@ -142,18 +144,18 @@ class Gaps:
                 count.scatter_add_(1, kind, is_other.double())
         if own:
             gap, is_other = (torch.cat(one, 1) for one in zip(*own, strict=True))
-            return cls(gap, is_other, place == answer)
-        return cls((total / count.clamp(min=1.0)).to(best.dtype), count.to(best.dtype), place == answer)
+            return cls(gap, is_other, place == answer, place)
+        return cls((total / count.clamp(min=1.0)).to(best.dtype), count.to(best.dtype), place == answer, place)
 
     @classmethod
     def joined(cls, parts: Sequence[Gaps], order: Ids) -> Gaps:
         """The questions of several, in this order."""
         rows = torch.from_numpy(order)
-        gap, count, correct = (
+        gap, count, correct, first = (
             torch.cat(one)[rows.to(one[0].device)]
-            for one in zip(*((part.gap, part.count, part.is_correct) for part in parts), strict=True)
+            for one in zip(*((part.gap, part.count, part.is_correct, part.first) for part in parts), strict=True)
         )
-        return cls(gap, count, correct)
+        return cls(gap, count, correct, first)
 
     def __len__(self) -> int:
         return len(self.is_correct)

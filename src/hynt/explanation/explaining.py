@@ -348,9 +348,14 @@ def _judged(
     predictor: Predictor, asked: AskedFact, candidates: CandidateMask, scores: list[Floats]
 ) -> tuple[Ids, list[Floats]]:
     """(allowed,) ids of what may be answered, and by each of these scores (allowed,) their probabilities."""
-    place = _allowed(predictor, asked, candidates, scores[0].shape[1])
-    inverse_temperature = predictor.calibration.inverse_temperature(task_of(asked.kind), asked.position, asked.relation)
-    return place, [_likelihoods(asked, one * inverse_temperature, place) for one in scores]
+    place, task = _allowed(predictor, asked, candidates, scores[0].shape[1]), task_of(asked.kind)
+
+    def sharpened(one: Floats) -> Floats:
+        by_answer = asked.kind == RELATION_KIND and asked.tried is None
+        beside = int(place[one[0, place].argmax()]) if by_answer else asked.relation
+        return one * predictor.calibration.inverse_temperature(task, asked.position, beside)
+
+    return place, [_likelihoods(asked, sharpened(one), place) for one in scores]
 
 
 def _likelihoods(asked: AskedFact, sharp: Floats, place: Ids) -> Floats:

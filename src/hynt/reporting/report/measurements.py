@@ -223,9 +223,6 @@ def _of_task(predictor: Predictor, split: str, task: TaskName) -> FirstOnes | No
     taken = parts.take(few)
     answer = (taken.entity if task == "link" else taken.relation).astype(np.int64)
     known = predictor.known.of_kind(KIND_OF_TASK[task]).lookup(question_keys(table, is_number)[few])
-    inverse_temperature = predictor.calibration.inverse_temperatures(
-        task, taken.position, taken.relation.astype(np.int64)
-    )
     first = np.zeros(len(few), dtype=np.int64)
     before, after = np.zeros(len(few)), np.zeros(len(few))
 
@@ -238,7 +235,9 @@ def _of_task(predictor: Predictor, split: str, task: TaskName) -> FirstOnes | No
             scores[row, own[row]] = kept
         first[tile.which] = scores.argmax(1).cpu().numpy()
         before[tile.which] = first_answers(scores, own, 1.0).confidence
-        after[tile.which] = first_answers(scores, own, inverse_temperature[tile.which]).confidence
+        beside = taken.relation[tile.which].astype(np.int64) if task == "link" else first[tile.which]
+        sharpened = predictor.calibration.inverse_temperatures(task, taken.position[tile.which], beside)
+        after[tile.which] = first_answers(scores, own, sharpened).confidence
 
     fold = stored_folds(loaded, table)
     read_tiles(loaded, table, taken.row, taken.position, predictor.device, work, fold=fold)
