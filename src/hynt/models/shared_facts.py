@@ -142,7 +142,7 @@ def added(question: TraitQuestion, count: int, first: int, found: Iterator[tuple
     scores = torch.zeros(len(question.known), count, device=question.known.device)
     for row, candidate, share in found:
         scores.index_put_((row, candidate - first), share, accumulate=True)
-    return torch.log1p(scores.div_(FAINT)) / math.log(1 / FAINT)
+    return scores.div_(FAINT).log1p_().div_(math.log(1 / FAINT))
 
 
 def building_bytes(facts: FactTensors) -> int:
