@@ -15,12 +15,19 @@ from hynt.config.declarations import Range, is_group, settings_of, shape_of
 from hynt.errors import UsageError
 from hynt.runs.model_choice import settings_class_for
 from hynt.training.run import start, train
-from tests.training.small_graph import NARROW, small_graph
+from tests.training.small_graph import TINY_MODEL, small_graph
 
 CPU = torch.device("cpu")
 SMALLEST = 1e-38
 """Of what must be above zero: about the least that single precision holds."""
-SMALL = (*NARROW, "model.context_layers=1", "model.prediction_layers=1", "batch_size=32", "schedule.epochs=1", "validation.facts=4")
+SMALL = (
+    *NARROW,
+    "model.context_layers=1",
+    "model.prediction_layers=1",
+    "batch_size=32",
+    "schedule.epochs=1",
+    "validation.facts=4",
+)
 GRAPH = small_graph()
 
 
