@@ -20,14 +20,7 @@ from tests.training.small_graph import TINY_MODEL, small_graph
 CPU = torch.device("cpu")
 SMALLEST = 1e-38
 """Of what must be above zero: about the least that single precision holds."""
-SMALL = (
-    *NARROW,
-    "model.context_layers=1",
-    "model.prediction_layers=1",
-    "batch_size=32",
-    "schedule.epochs=1",
-    "validation.facts=4",
-)
+SMALL = (*TINY_MODEL, "batch_size=32", "schedule.epochs=1", "validation.facts=4")
 GRAPH = small_graph()
 
 
