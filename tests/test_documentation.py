@@ -47,7 +47,8 @@ def test_python_examples_print_what_the_readme_shows(world_run, tmp_path, monkey
     names: dict[str, object] = {}
     for example, shown in examples:
         exec(compile(example, "README.md", "exec"), names)
-        printed = capsys.readouterr().out
+        # A run that has hardly learned anything says so; the one that the README shows has nothing of the kind to say.
+        printed = re.sub(r"note: probabilities may be off: those of held-out.*\n", "", capsys.readouterr().out)
         assert [shape(line) for line in printed.splitlines()] == [shape(line) for line in shown.splitlines()]
     assert isinstance(names["graph"], hynt.KnowledgeGraph)
     assert printed == shown, "what is printed of a graph does not depend on the weights of a run"
