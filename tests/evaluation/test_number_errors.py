@@ -74,3 +74,12 @@ def test_relations_worse_than_their_median_are_named():
     rows = [{**row, "vs_median": value} for row, value in zip(rows, (0.7, 0.3), strict=True)]
     (said,) = worse_than_trivial({"number": {"per_relation": rows}}, {})
     assert said == "numbers of 1 of 2 relations are worse than relation-median, the median of training: height."
+
+
+def test_tasks_that_ask_about_triplets_alone_are_told_together():
+    found = {"protocol": {}} | {
+        task: {scope: {"count": 3} for scope in ("triplet", "all")} for task in ("link", "relation")
+    }
+    assert remarks(found) == [
+        "link, relation: every question is about a triplet; no qualifier of the split holds anything of this kind"
+    ]

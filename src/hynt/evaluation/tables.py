@@ -90,8 +90,11 @@ def metric_tables(result: Found) -> list[TextTable]:
 
 def remarks(result: Found) -> list[str]:
     """Where triplets are all that was asked, why; and what the error against the median means."""
-    tasks = [task for task in ("link", "relation", "number") if task in result and _only_triplets(result, task)]
-    found = [f"{task}: {_why_only_triplets(result, task)}" for task in tasks]
+    reasons: dict[str, list[str]] = {}
+    for task in ("link", "relation", "number"):
+        if task in result and _only_triplets(result, task):
+            reasons.setdefault(_why_only_triplets(result, task), []).append(task)
+    found = [f"{', '.join(tasks)}: {reason}" for reason, tasks in reasons.items()]
     return [*found, AGAINST] if "number" in result else found
 
 
@@ -180,7 +183,7 @@ def _only_triplets(result: Found, task: str) -> bool:
 def _why_only_triplets(result: Found, task: str) -> str:
     left = result["protocol"].get("unanswered", {}).get(task, 0)
     if not left:
-        return "the split asks nothing of the kind in qualifiers, so triplets are all"
+        return "every question is about a triplet; no qualifier of the split holds anything of this kind"
     model = result["protocol"]["model"]
     return f"only components of triplets were asked; {model} does not answer the other {left:,} questions"
 
