@@ -13,6 +13,7 @@ from hynt.batches.masked_batch import fill, mask
 from hynt.evaluation.evaluator import evaluate
 from hynt.formats.from_python import graph_from_facts
 from hynt.models.contract import Entities, EntityIds, Relations, ScaledNumber, Tokens
+from hynt.models.layers.relatedness import weighed
 from hynt.objectives.negatives import NegativeFacts
 from tests.models.fact_scorers import FACTS, SMALL, asked_of, model_for, scored, substituted, whole, with_qualifiers
 from tests.models.first_steps import trained
@@ -54,6 +55,29 @@ def test_a_question_gets_the_same_bits_in_any_company(name):
         together = scores(every)
         for company in ((every * 5 + 3) % 64, every % 7, every * 0 + 9):
             assert torch.equal(scores(company), together[company])
+
+
+def test_an_outcome_is_the_layers_while_training_too():
+    output = torch.nn.Linear(7, 1)
+    both = []
+    for training in (False, True):
+        features = torch.linspace(-2, 3, 35).view(5, 7).requires_grad_()
+        output.train(training).zero_grad()
+        weighed(features, output).sin().sum().backward()
+        both.append([weighed(features, output), features.grad, output.weight.grad.clone(), output.bias.grad.clone()])
+    for one, other in zip(*both, strict=True):
+        torch.testing.assert_close(one, other)
+    assert both[0][0].shape == (5,)
+
+
+@pytest.mark.parametrize("name", ["nalp", "tnalp"])
+def test_role_and_value_together_make_the_sum_of_their_parts(name):
+    model = model_for(name, FACTS)
+    roles, values = torch.tensor([0, 5, 2, 2]), torch.tensor([3, 0, 1, 7])
+    for channel in model.channels:
+        torch.testing.assert_close(
+            channel.both(roles, values), channel.role_part(roles) + channel.value_part(values), rtol=1e-5, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("name", [*SCORERS, "neuinfer, two layers"])

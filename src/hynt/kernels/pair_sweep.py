@@ -40,6 +40,10 @@ class Channel(Protocol):
         """(…, hidden) from (…) int64."""
         ...
 
+    def both(self, roles: Tensor, values: Tensor) -> Tensor:
+        """(n, hidden) the sum of both parts from (n,) int64 each."""
+        ...
+
     def after(self, joined: Tensor, counted: Tensor | None) -> Tensor:
         """(…, width) from the sum of both parts. `counted` (n,) bool: rows that make statistics; None: fixed ones."""
         ...
@@ -72,7 +76,7 @@ def lowest_features(channels: Sequence[Channel], batch: MaskedBatch, counted: Te
     relation, qualifier = (ids.clamp(max=relations - 1) for ids in (batch.relation, batch.qualifier_relation))
     roles = torch.cat([relation, relations + relation, 2 * relations + qualifier])
     values = torch.cat([batch.head, batch.tail_entity, batch.qualifier_entity])
-    features = torch.cat([c.after(c.role_part(roles) + c.value_part(values), counted) for c in channels], 1)
+    features = torch.cat([c.after(c.both(roles, values), counted) for c in channels], 1)
     head, tail, slots = torch.split(features, [rows, rows, len(features) - 2 * rows])
     head = torch.where(shown[:rows].unsqueeze(1), head, NOTHING)
     tail = torch.where(shown[rows : 2 * rows].unsqueeze(1), tail, NOTHING)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from hynt.batches.corruption import LossKind, Pool
 from hynt.batches.fact_tensors import Sizes
 from hynt.config.declarations import Count, Share
-from hynt.models.layers.relatedness import TripletModel, uniform_table
+from hynt.models.layers.relatedness import TripletModel, uniform_table, weighed
 from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, token_count
 
 Depth = Literal[1, 2]
@@ -105,11 +105,11 @@ class NeuInfer(TripletModel):
         """log p − log(1 − p) with p = w·σ(a) + (1 − w)·σ(c), or p = σ(a) where there is no qualifier: softplus of it,
         or of its negative, is the cross entropy of p.
         """
-        valid: Tensor = self.validity_output(triplet).squeeze(-1)
+        valid = weighed(triplet, self.validity_output)
         if lowest is None:
             return valid
         held = torch.where(has_any.unsqueeze(-1), lowest, 0.0)  # the minimum over nothing is infinite
-        agrees: Tensor = self.compatibility_output(held).squeeze(-1)
+        agrees = weighed(held, self.compatibility_output)
         w = self.settings.validity_weight
         one, other = (math.log(share) if share > 0 else float("-inf") for share in (w, 1 - w))
         true = torch.logaddexp(functional.logsigmoid(valid) + one, functional.logsigmoid(agrees) + other)

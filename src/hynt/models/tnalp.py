@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
@@ -14,7 +15,7 @@ from hynt.batches.corruption import LossKind, Pool
 from hynt.batches.fact_tensors import Sizes
 from hynt.config.declarations import Count, Share
 from hynt.kernels.pair_sweep import role_count
-from hynt.models.layers.relatedness import PairModel, Relatedness, uniform_table
+from hynt.models.layers.relatedness import PairModel, Relatedness, uniform_table, weighed
 from hynt.models.layers.tokens import LiteralValues, NumberReading, Unseen, read_tokens, token_count
 
 
@@ -62,14 +63,18 @@ class TypeFit(nn.Module):
             read_tokens(values, self.value, self.sizes, "own" if self.training else self.unseen), weight
         )
 
+    def both(self, roles: Tensor, values: Tensor) -> Tensor:
+        """(n, hidden) the sum of both parts for pairs of (n,) roles and values, by one product."""
+        vectors = read_tokens(values, self.value, self.sizes, "own" if self.training else self.unseen)
+        return self.compare(torch.cat([functional.embedding(roles, self.role), vectors], 1))  # type: ignore[no-any-return]
+
     def after(self, joined: Tensor, counted: Tensor | None) -> Tensor:  # noqa: ARG002
         """(…, hidden) τ; nothing here depends on other rows."""
         return functional.relu(joined)
 
     def finish(self, lowest: Tensor) -> Tensor:
         """(…) from the minimum of τ."""
-        scores: Tensor = self.output(lowest)
-        return scores.squeeze(-1)
+        return weighed(lowest, self.output)
 
 
 class Tnalp(PairModel):

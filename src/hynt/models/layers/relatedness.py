@@ -31,6 +31,15 @@ def uniform_table(rows: int, dimension: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(rows, dimension).uniform_(-bound, bound))
 
 
+def weighed(features: Tensor, output: nn.Linear) -> Tensor:
+    """(…) what a linear layer with one outcome makes of (…, width). While training it is a sum, which a compiler merges
+    with what is around it: a product of its own, three with those of the way back, takes longer than all that.
+    """
+    if output.training:
+        return (features * output.weight[0]).sum(-1) + output.bias
+    return output(features).squeeze(-1)  # type: ignore[no-any-return]
+
+
 class Relatedness(nn.Module):
     """o_i = ReLU(BN(W_c [p_i; x_i])); ρ_ij = ReLU(G [o_i; o_j] + b); the score is linear in the minimum over all i, j.
 
@@ -64,6 +73,11 @@ class Relatedness(nn.Module):
         vectors = read_tokens(values, self.value, self.sizes, "own" if self.training else self.unseen)
         return functional.linear(vectors, self.convolution[:, d:])
 
+    def both(self, roles: Tensor, values: Tensor) -> Tensor:
+        """(n, filters) the sum of both parts for pairs of (n,) roles and values, by one product."""
+        vectors = read_tokens(values, self.value, self.sizes, "own" if self.training else self.unseen)
+        return functional.linear(torch.cat([functional.embedding(roles, self.role), vectors], 1), self.convolution)
+
     def after(self, joined: Tensor, counted: Tensor | None) -> Tensor:
         """(…, 2 hidden): G₁o and G₂o."""
         normal = self.norm.fixed(joined, -1) if counted is None else self.norm(joined, counted)
@@ -74,8 +88,7 @@ class Relatedness(nn.Module):
     def finish(self, lowest: Tensor) -> Tensor:
         """(…) from the minima of G₁o and of G₂o."""
         first, second = lowest.chunk(2, -1)
-        scores: Tensor = self.output(functional.relu(first + second + self.relate_bias))
-        return scores.squeeze(-1)
+        return weighed(functional.relu(first + second + self.relate_bias), self.output)
 
 
 # Batch normalisation in which padding does not count.
