@@ -137,10 +137,10 @@ def test_dropout_by_the_kernel_keeps_the_same_numbers(count):
     gradients_agree(found, expected, (x,), torch.randn(count))
 
 
-BY_MUON = {"method": "muon", "matrix_rate": 0.03, "weight_decay": 0.5, "average": 0.8}
+BY_MUON = {"clip": 0.1, "method": "muon", "matrix_rate": 0.03, "weight_decay": 0.5, "average": 0.8}
 
 
-@pytest.mark.parametrize("more", [{}, BY_MUON], ids=["adam", "muon"])
+@pytest.mark.parametrize("more", [{"clip": 0.1}, {}, BY_MUON], ids=["clipped", "adam", "muon"])
 def test_swept_parameters_move_as_fused_ones(more, monkeypatch):
     monkeypatch.setattr(optimisation_file, "LARGE", 3000)
     shapes = ((60, 60), (7,), (3001,), (), (1025,), (2, 3), (16, 8), (8, 24), (8, 8))
@@ -148,7 +148,7 @@ def test_swept_parameters_move_as_fused_ones(more, monkeypatch):
     for swept in (True, False):
         torch.manual_seed(0)
         parameters = [nn.Parameter(torch.randn(shape)) for shape in shapes]
-        settings = Optimiser(learning_rate=0.01, clip=0.1, **more)
+        settings = Optimiser(learning_rate=0.01, **more)
         optimisation = Optimisation(parameters, settings, CPU, matrices=parameters[6:], sweeps=swept)
         for step in range(6):
             for index, parameter in enumerate(parameters):
@@ -156,7 +156,7 @@ def test_swept_parameters_move_as_fused_ones(more, monkeypatch):
             if step == 5:
                 parameters[1].grad[0] = float("nan")
             optimisation.update(torch.tensor(1.0))
-        of_matrices = [0 if more else 5] * 3
+        of_matrices = [0 if "method" in more else 5] * 3
         assert [int(step) for step in optimisation.steps] == [5, 5, 5, 4, 5, 4, *of_matrices]
         assert bool(optimisation.failed)
         both.append([*(one.detach().clone() for one in parameters), *optimisation.tensors().values()])
@@ -164,3 +164,25 @@ def test_swept_parameters_move_as_fused_ones(more, monkeypatch):
             both[-1] += [one.detach().clone() for one in parameters]
     for one, other in zip(*both, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", ["loss", "table", "small", "square"])
+def test_what_is_not_finite_moves_nothing_swept(wrong, monkeypatch):
+    monkeypatch.setattr(optimisation_file, "LARGE", 3000)
+    torch.manual_seed(0)
+    parameters = [nn.Parameter(torch.randn(5000)), nn.Parameter(torch.randn(7))]
+    before = [one.detach().clone() for one in parameters]
+    for parameter in parameters:
+        parameter.grad = torch.randn(parameter.shape)
+    if wrong == "table":
+        parameters[0].grad[4999] = float("nan")
+    elif wrong == "small":
+        parameters[1].grad[3] = -float("inf")
+    elif wrong == "square":
+        parameters[0].grad[0] = -1e20
+    optimisation = Optimisation(parameters, Optimiser(learning_rate=0.01), CPU, sweeps=True)
+    optimisation.update(torch.tensor(float("inf") if wrong == "loss" else 1.0))
+    assert optimisation.failed == 1.0
+    for parameter, was in zip(parameters, before, strict=True):
+        assert torch.equal(parameter, was)
+    assert [int(step) for step in optimisation.steps] == [0, 0]

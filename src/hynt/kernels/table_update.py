@@ -1,4 +1,5 @@
-"""Adam in one sweep over a large table, or over many small tensors laid side by side: a Triton kernel.
+"""Adam in one sweep over a large table, or over many small tensors laid side by side, and a look at gradients before:
+Triton kernels.
 
 PyTorch's fused kernel gives 65,536 numbers to one processor: a table of millions leaves half the memory's speed
 unused, and many small tensors leave most processors idle. Import this module only where Triton is installed.
@@ -7,13 +8,16 @@ unused, and many small tensors leave most processors idle. Import this module on
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import triton
 import triton.language as tl
 from torch import Tensor
 
-BLOCK = 1024
-"""Numbers a program moves. Tensors that lie side by side begin at multiples of it, so that each block has one owner."""
+BLOCK, LOOKED_AT = 1024, 4096
+"""Numbers a program moves, and looks at. Tensors that lie side by side begin at multiples of the first, so that each
+block has one owner.
+"""
 
 
 @triton.jit
@@ -50,6 +54,26 @@ def _sweep(  # type: ignore[no-untyped-def]
         tl.store(parameter + at, tl.load(parameter + at, inside) * left - size * m / width, inside)
         tl.store(mean + at, m, inside)
         tl.store(square + at, v, inside)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _look(gradient, count, loss, failed, block: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
+    g = tl.load(gradient + at, at < count, 0.0).to(tl.float32)
+    wrong = tl.sum(tl.where(tl.abs(g) < 1.8e19, 0, 1), 0)  # larger squares are infinite; NaN is not smaller either
+    wrong += tl.where(tl.abs(tl.load(loss).to(tl.float32)) < float("inf"), 0, 1)
+    if wrong > 0:
+        tl.store(failed, 1.0)
+
+
+def look_for_failure(gradients: Sequence[Tensor], loss: Tensor, failed: Tensor) -> None:
+    """Raises the flag `failed`, (), if the loss, (), or a gradient's square is not finite. All are on one GPU.
+
+    The plain twin asks for the norm of all gradients, a sum that nothing else needs, by a dozen small kernels.
+    """
+    for gradient in gradients:
+        count = gradient.numel()
+        _look[(triton.cdiv(count, LOOKED_AT),)](gradient.contiguous(), count, loss, failed, LOOKED_AT)
 
 
 def update_table(

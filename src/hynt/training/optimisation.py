@@ -68,6 +68,7 @@ class Optimisation:
         self.squares = [torch.zeros_like(parameter, requires_grad=False) for parameter in states]
         self._all_steps = torch.zeros(len(self.parameters), dtype=torch.float32, device=device)
         self.steps = list(self._all_steps.unbind())  # each () float32
+        self._whole = torch.ones((), dtype=torch.float32, device=device)  # the scale of gradients that are not clipped
         if sweeps is None:
             sweeps = device.type == "cuda" and find_spec("triton") is not None
         plain = not second and (settings.method == "muon" or (settings.method == "adam" and not settings.weight_decay))
@@ -131,10 +132,15 @@ class Optimisation:
             swept = [one for i, one in zip(moved, gradients, strict=True) if i in large]
             swept += [] if self._small is None else [self._small.gradient(self.parameters)]
             gradients = of_matrices + swept
-        norm = torch.linalg.vector_norm(torch.stack(list(torch._foreach_norm(gradients))))
-        self.failed.copy_(torch.maximum(self.failed, (~torch.isfinite(norm + total.detach())).float()))
-        clip = self.settings.clip
-        scale = None if clip is None else ((norm + 1e-6) / clip).clamp(min=1.0)
+        clip, scale = self.settings.clip, None
+        if self._sweeps and clip is None and not self._by_muon:
+            from hynt.kernels.table_update import look_for_failure
+
+            look_for_failure(gradients, total.detach(), self.failed)
+        else:
+            norm = torch.linalg.vector_norm(torch.stack(list(torch._foreach_norm(gradients))))
+            self.failed.copy_(torch.maximum(self.failed, (~torch.isfinite(norm + total.detach())).float()))
+            scale = None if clip is None else ((norm + 1e-6) / clip).clamp(min=1.0)
         if self.settings.method == "sgd":
             sgd(
                 [self.parameters[i] for i in moved],
@@ -154,7 +160,7 @@ class Optimisation:
         if self._by_muon:
             self._muon.update(self.rate * (self.settings.matrix_rate / self.settings.learning_rate), scale, self.failed)
         if self._sweeps:
-            self._sweep(rest, large, swept, torch.ones_like(norm) if scale is None else scale)
+            self._sweep(rest, large, swept, self._whole if scale is None else scale)
             return
         decay = self.settings.weight_decay
         if not self._by_muon:
@@ -217,7 +223,7 @@ class Optimisation:
                 owners=small.owners,
                 moves=moves,
             )
-        self._all_steps.add_(torch.where(self.failed > 0, 0.0, moves))
+        self._all_steps.addcmul_(moves, 1 - self.failed)
 
     def tensors(self) -> dict[str, Tensor]:
         """The state by name, for a checkpoint."""

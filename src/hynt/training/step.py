@@ -78,7 +78,8 @@ def learn(
     optimisation.update(loss.total, second=loss.second)
     if optimisation.after is not None:
         optimisation.after()
-    tally += torch.stack([loss.sums.detach(), loss.counts.detach()]).double()
+    tally[0] += loss.sums.detach()
+    tally[1] += loss.counts.detach()
 
 
 def autocast(device: torch.device, bf16: bool) -> AbstractContextManager[None]:
