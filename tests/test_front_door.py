@@ -289,5 +289,6 @@ def test_an_import_gives_its_account(tmp_path):
         assert made["graph"] == (None if out is None else str(out))
         assert repr(made).splitlines()[0] == "<2 records of facts.csv: 1 kept, 1 rejected>"
         assert "note: values of year are written like years" in repr(made)
-        assert made.graph == hynt.import_graph(tmp_path / "facts.csv", **words)
+        with pytest.warns(UserWarning, match=r"written like years .* add: dates=\['year'\]"):
+            assert made.graph == hynt.import_graph(tmp_path / "facts.csv", **words)
     assert made.graph == hynt.read_graph(tmp_path / "graph")

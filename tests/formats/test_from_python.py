@@ -166,6 +166,7 @@ def test_a_table_of_any_library_becomes_the_same_graph(library):
     assert list(graph.splits) == ["train", "valid"]
 
 
+@pytest.mark.filterwarnings("ignore:values of .* were read as names")
 def test_columns_are_named_and_text_can_be_declared():
     table = pa.table(
         {
@@ -237,6 +238,7 @@ def test_a_column_of_mixed_types_is_refused():
         graph_from_table(frame)
 
 
+@pytest.mark.filterwarnings("ignore:values of .* were read as names")
 @given(st.lists(st.tuples(names, names, names), min_size=1, max_size=8, unique=True))
 def test_a_table_and_its_rows_give_the_same_graph(rows):
     heads, relations, tails = zip(*rows, strict=True)
@@ -323,3 +325,25 @@ def test_an_empty_text_in_a_table_says_nothing_and_a_wrong_one_is_named_by_its_c
         graph_from_table(wrong, wide=True, head="name", numeric=["mass"])
     with pytest.raises(DataError, match="train table, row 1: the head is empty"):
         graph_from_table(pa.table({"name": [""], "city": ["Rome"]}), wide=True, head="name")
+
+
+def test_texts_of_a_table_that_look_like_numbers_or_dates_are_a_warning():
+    columns = {"club": ["A", "B"], "seats": ["88,212", "5,000"], "opened": ["26/07/1950", "01/02/1960"]}
+    with pytest.warns(UserWarning, match="were read as names") as told:
+        graph_from_table(pa.table(columns), head="club", wide=True)
+    assert [str(one.message) for one in told] == [
+        "values of seats are written like numbers and were read as names. If they are numbers, add: "
+        "numeric=['seats'], number_format='1,234.5'",
+        "values of opened are written like dates and were read as names. If they are dates, add: "
+        "dates=['opened'], date_format='%d/%m/%Y'",
+    ]
+    assert told[0].filename == __file__
+    words = {"numeric": ["seats"], "number_format": "1,234.5", "dates": ["opened"], "date_format": "%d/%m/%Y"}
+    graph = graph_from_table(pa.table(columns), head="club", wide=True, **words)
+    assert sorted(graph["A"].texts()) == ["A · opened · 1950-07-26", "A · seats · 88,212"]
+    for left_out, told in (("number_format", "number_format '1,234.5'"), ("date_format", "date_format %d/%m/%Y")):
+        fewer = {name: word for name, word in words.items() if name != left_out}
+        with pytest.raises(DataError) as problem:
+            graph_from_table(pa.table(columns), head="club", wide=True, **fewer)
+        assert told in problem.value.advice
+        assert "--" not in problem.value.advice

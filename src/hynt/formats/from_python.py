@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import numbers
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
 
@@ -83,6 +84,8 @@ def graph_from_table(
     qualifiers: Sequence[str] | None = None,
     numeric: Sequence[str] = (),
     dates: Sequence[str] = (),
+    number_format: str = "",
+    date_format: str = "",
     **options: Unpack[GraphWords],
 ) -> KnowledgeGraph:
     """A graph of a pandas, polars or Arrow table with one fact per row, or with `wide` one thing per row, named in
@@ -103,10 +106,16 @@ def graph_from_table(
     ['Fargo · director · Joel Coen', 'Fargo · minutes · 98', 'Fargo · year · 1996']
     """
     pairs = () if wide and qualifiers is None else None if qualifiers is None else tuple(qualifiers)
-    columns = TableColumns(head, relation, tail, pairs, tuple(numeric), tuple(dates), wide)
+    reading = ReadOptions(number_format=number_format, date_format=date_format)
+    columns = TableColumns(head, relation, tail, pairs, tuple(numeric), tuple(dates), wide, reading)
     tables = {"train": table, "valid": valid, "test": test}
     given = {part: facts_of_table(rows, columns, part) for part, rows in tables.items() if rows is not None}
-    return _assembled(given, len(given) > 1, options)
+    graph = _assembled(given, len(given) > 1, options)
+    from hynt.formats.outcome import hints_for_programs
+
+    for hint in hints_for_programs(graph):
+        warnings.warn(hint, stacklevel=2)
+    return graph
 
 
 def _assembled(given: Mapping[str, Iterator[Fact]], has_splits: bool, words: GraphWords) -> KnowledgeGraph:
@@ -222,6 +231,7 @@ class TableColumns(NamedTuple):
     numeric: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     wide: bool = False  # a row is a thing, and what is neither head nor qualifier a relation
+    reading: ReadOptions = ReadOptions()  # how texts write numbers and dates
 
 
 def facts_of_table(table: Any, columns: TableColumns, part: str) -> Iterator[Fact]:
@@ -247,7 +257,9 @@ def facts_of_table(table: Any, columns: TableColumns, part: str) -> Iterator[Fac
                 f"the column {name!r} holds {arrow.schema.field(name).type}, but names are text.",
                 advice="Turn it into strings first.",
             )
-    readers = {name: _reader(types[name], _asked(name, columns)) for name in (*main[2:], *wanted, *tails)}
+    readers = {
+        name: _reader(types[name], _asked(name, columns), columns.reading) for name in (*main[2:], *wanted, *tails)
+    }
     by_relation = not columns.wide and types[columns.tail] in ("text", "number") and not _asked(columns.tail, columns)
     chosen = arrow.select([*main, *wanted, *tails])
     batches = (batch.columns for batch in chosen.to_batches(BATCH_ROWS))
@@ -259,6 +271,8 @@ def facts_of_table(table: Any, columns: TableColumns, part: str) -> Iterator[Fac
             else:
                 yield _fact_of_row(row, wanted, readers, columns, by_relation)
         except RecordProblem as problem:
+            for option in ("number-format", "date-format"):  # here they are arguments
+                problem.advice = problem.advice.replace(f"--{option}", option.replace("-", "_"))
             raise DataError.of(problem, f"{part} table, row {place}") from None
 
 
@@ -319,7 +333,11 @@ def _fact_of_row(
     if tail is None:
         raise RecordProblem("no-value", "the tail is null.", "Give it a value, or remove the row.")
     asked = _asked(relation, columns) if by_relation else None
-    read = readers[columns.tail] if asked is None else _reader("text" if isinstance(tail, str) else "number", asked)
+    read = (
+        readers[columns.tail]
+        if asked is None
+        else _reader("text" if isinstance(tail, str) else "number", asked, columns.reading)
+    )
     return Fact(
         head,
         relation,
@@ -358,7 +376,7 @@ def _column_type(name: str, kind: pa.DataType, *, may_be_list: bool) -> ColumnTy
     )
 
 
-def _reader(kind: ColumnType, asked: Literal["number", "date"] | None) -> Callable[[Any], Value]:
+def _reader(kind: ColumnType, asked: Literal["number", "date"] | None, reading: ReadOptions) -> Callable[[Any], Value]:
     if kind == "number":
         return _year if asked == "date" else _number
     if kind == "date":
@@ -367,7 +385,7 @@ def _reader(kind: ColumnType, asked: Literal["number", "date"] | None) -> Callab
         return _duration
     if kind == "truth":
         return lambda value: "true" if value else "false"
-    return lambda text: read_value(text, asked or "entity", ReadOptions())
+    return lambda text: read_value(text, asked or "entity", reading)
 
 
 def _number(value: Any) -> Number:

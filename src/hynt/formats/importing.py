@@ -299,7 +299,7 @@ class _Import:
         vocabulary, report = assembly.vocabulary, self.report
         relations = [relation.name for relation in vocabulary.relations]
         unmarked = unmarked_in(assembly)
-        report.hints += hints_at(unmarked, grouping_of(assembly, unmarked), date_format_of(assembly, unmarked))
+        report.hints += hints_at(unmarked, grouping_of(vocabulary, unmarked), date_format_of(vocabulary, unmarked))
         report.hints += hints_at_units(vocabulary) + hints_at_spaces(vocabulary)
         report.hints += hints_at_extremes(
             vocabulary, (table for split in assembly.split_names for table in assembly.tables(split))

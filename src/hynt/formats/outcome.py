@@ -35,22 +35,22 @@ def _tables(assembly: Assembly) -> Iterator[FactTable]:
     return (table for split in assembly.split_names for table in assembly.tables(split))
 
 
-def grouping_of(assembly: Assembly, unmarked: dict[str, list[str]]) -> str:
+def grouping_of(vocabulary: Vocabulary, unmarked: dict[str, list[str]]) -> str:
     """How values that nobody marked as numbers seem to group their digits; "" where they do not."""
     if not unmarked.get("numeric"):
         return ""
-    names = pa.array(assembly.vocabulary.entities, type=pa.string())
+    names = pa.array(vocabulary.entities, type=pa.string())
     return grouping(lambda pattern: pc.any(pc.match_substring_regex(names, pattern)).as_py())
 
 
 _DAY_FIRST, _MONTH_FIRST = r"^\s*(1[3-9]|[23]\d)/\d\d?/\d{4}\s*$", r"^\s*\d\d?/(1[3-9]|[23]\d)/\d{4}\s*$"
 
 
-def date_format_of(assembly: Assembly, unmarked: dict[str, list[str]]) -> str:
+def date_format_of(vocabulary: Vocabulary, unmarked: dict[str, list[str]]) -> str:
     """How values that nobody marked as dates are written, where it takes a format; "" where it does not."""
     if not unmarked.get("dates"):
         return ""
-    names = pa.array(assembly.vocabulary.entities, type=pa.string())
+    names = pa.array(vocabulary.entities, type=pa.string())
     slashes, day, month = (
         pc.any(pc.match_substring_regex(names, pattern)).as_py()
         for pattern in (rf"^\s*{_SLASHES}\s*$", _DAY_FIRST, _MONTH_FIRST)
@@ -175,9 +175,19 @@ def find_unmarked(vocabulary: Vocabulary, tables: Callable[[], Iterable[FactTabl
     }
 
 
-def hints_at(unmarked: dict[str, list[str]], number_format: str = "", date_format: str = "") -> list[str]:
+def hints_for_programs(graph: KnowledgeGraph) -> list[str]:
+    """What to say of such relations of a graph that a program has made."""
+    vocabulary = graph.vocabulary
+    unmarked = find_unmarked(vocabulary, lambda: graph.splits.values())
+    formats = grouping_of(vocabulary, unmarked), date_format_of(vocabulary, unmarked)
+    return hints_at(unmarked, *formats, to_program=True)
+
+
+def hints_at(
+    unmarked: dict[str, list[str]], number_format: str = "", date_format: str = "", *, to_program: bool = False
+) -> list[str]:
     """What to say of such relations after an import. `number_format` is how their numbers seem to group digits,
-    `date_format` how their dates are written, where that must be said.
+    `date_format` how their dates are written, where that must be said. A program is told arguments, a person options.
     """
     said = []
     years = set(unmarked.get("years", ()))
@@ -190,6 +200,10 @@ def hints_at(unmarked: dict[str, list[str]], number_format: str = "", date_forma
         flag = "dates" if kind in ("dates", "years") else "numeric"
         formats = {"dates": ("date", date_format), "years": ("date", "")}
         option, example = formats.get(kind, ("number", number_format))
+        if to_program:
+            told = f", {option}_format={example!r}" if example else ""
+            said.append(f"{start}If they are {words}, add: {flag}={names!r}{told}")
+            continue
         written = f" --{option}-format {shlex.quote(example)}" if example else ""
         exact = f"{start}If they are {words}, add: --{flag} {as_given(names)}{written}"
         long = len(exact) > _LONGEST_HINT and kind != "years"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -53,7 +54,8 @@ def import_graph(
 
     Without `format`, file names and first lines decide, where they leave no doubt. A record that cannot be kept is a
     `DataError` with its file and line, unless `on_error="skip"`; `import_source` gives the account of
-    what became of each. The options are those of `hynt data import`.
+    what became of each. Text that looks like numbers or dates and is not named is a warning. The options are those of
+    `hynt data import`.
 
     >>> from pathlib import Path
     >>> _ = Path("facts.csv").write_text("head,relation,tail,year\\nAnn,height,1.7,2020\\nAnn,knows,Bob,2021\\n")
@@ -62,7 +64,12 @@ def import_graph(
     Ann · height · 1.7 (year 2020)
     Ann · knows · Bob (year 2021)
     """
-    return import_source(source, format, out, overwrite=overwrite, progress=progress, **options).graph
+    from hynt.formats.outcome import hints_for_programs
+
+    graph = import_source(source, format, out, overwrite=overwrite, progress=progress, **options).graph
+    for hint in hints_for_programs(graph):
+        warnings.warn(hint, stacklevel=2)
+    return graph
 
 
 def import_source(
