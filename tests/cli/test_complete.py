@@ -157,6 +157,8 @@ def test_proposals(run, hynt, tmp_path):
     assert [row["rank"] for row in rows] == list(range(1, 13))
     found = hynt("complete", run, "--missing", "--out", tmp_path / "p.parquet", *options, "--json").json
     assert found["proposals"] == 12
+    assert (found["oversight_rate"], found["expected_true"]) == (None, None)  # too little is held out here
+    assert "should be true" not in done.out
     assert found["checked"] == sum(row["confirmed"] is not None for row in rows)
     assert found["confirmed"] == sum(bool(row["confirmed"]) for row in rows)
     graph = hynt("data", "import", tmp_path / "p.parquet", "--format", "parquet", "--out", tmp_path / "again", "--json")

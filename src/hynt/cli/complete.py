@@ -137,6 +137,7 @@ def _tell_answers(console: Console, result: dict[str, Any], was_finished: bool) 
 
 
 def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalReport, graph: KnowledgeGraph) -> None:
+    from hynt.front.completing import told_expected
     from hynt.graph.sentences import format_quantity
 
     rows = []
@@ -160,6 +161,8 @@ def _tell_proposals(console: Console, result: dict[str, Any], found: ProposalRep
             f"{result['below_threshold']:,} answers were not sure enough: a lower --threshold, or a higher --widest "
             "for numbers, lets them in"
         )
+    if expected := told_expected(result):
+        console.print(expected)
     if result["oversight_rate"] is None:
         console.print(
             "too little was held out to tell what the graph lacks by oversight: probabilities say how likely an answer "

@@ -65,6 +65,10 @@ class ProposalOptions:
             )
 
 
+_NINE_IN_TEN = 1.645
+"""Standard deviations on either side, of what is normally distributed."""
+
+
 @dataclass(frozen=True, eq=False)
 class Proposals:
     """The proposed facts, and how many questions were asked, refused or left out on the way."""
@@ -77,8 +81,17 @@ class Proposals:
     below: int  # answers under the threshold, or too wide
     left_out: int  # beyond the budget, or beyond what one relation may have
     rate: float | None  # places lacked by oversight for each that hiding validation empties; None: nothing tells
+    deviation: float | None  # of how many are true from what their probabilities come to; None: nothing tells
     is_checked: NDArray[np.bool_]  # (n,) whether a hidden split says anything of a proposal's head and relation
     is_confirmed: NDArray[np.bool_]  # (n,) whether it agrees
+
+    def expected(self) -> tuple[float, float, float] | None:
+        """How many proposals should be true, and between which numbers nine times in ten; None: nothing tells."""
+        if self.deviation is None:
+            return None
+        total, count = float(self.proposals.probability.sum()), float(len(self.proposals))
+        reach = _NINE_IN_TEN * self.deviation
+        return total, max(0.0, total - reach), min(count, total + reach)
 
     def rows(self, graph: KnowledgeGraph) -> pa.Table:
         """A table of `PROPOSAL_SCHEMA`, and whether hidden splits confirm each proposal."""
@@ -119,8 +132,10 @@ def propose(predictor: Predictor, options: ProposalOptions, progress: Progress =
         found = found.first(options.budget)
         progress.update("looking for missing facts", asked, unit="questions", share=questions.done())
     counts = (questions.lacked, asked, questions.unasked, without, made - passed, passed - len(found))
-    rate = None if belief is None else belief.oversights.rate
-    return Proposals(found.first(options.budget), *counts, rate, *confirmed(found, graph, options.without))
+    found, rate, deviation = found.first(options.budget), None, None
+    if belief is not None:
+        rate, deviation = belief.oversights.rate, belief.deviation(_answered(found))
+    return Proposals(found, *counts, rate, deviation, *confirmed(found, graph, options.without))
 
 
 def _chosen(predictor: Predictor, peers: Peers, options: ProposalOptions) -> Ids:

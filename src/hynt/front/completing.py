@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -117,7 +118,7 @@ class ProposalReport(Table):
 
     def counts(self) -> dict[str, Any]:
         """What was asked, and what became of it."""
-        found = self.found
+        found, expected = self.found, self.found.expected() or (None, None, None)
         return {
             "proposals": len(self.table),
             "of_entities": int((~found.proposals.is_number).sum()),
@@ -128,13 +129,14 @@ class ProposalReport(Table):
             "without_interval": found.without_interval,
             "below_threshold": found.below,
             "oversight_rate": found.rate,
+            **dict(zip(("expected_true", "expected_low", "expected_high"), expected, strict=True)),
             "beyond_budget": found.left_out,
             "checked": int(found.is_checked.sum()),
             "confirmed": int(found.is_confirmed.sum()),
         }
 
     def __repr__(self) -> str:
-        lines = [f"<{plural(len(self), 'proposed fact')}>"]
+        lines = [f"<{plural(len(self), 'proposed fact')}>", *filter(None, [told_expected(self.counts())])]
         return "\n".join([*lines, *(f"{row[2]}  {row[1]}" for row in self._rows(10))])
 
     def _repr_html_(self) -> str:
@@ -146,6 +148,14 @@ class ProposalReport(Table):
             [str(row["rank"]), row["sentence"], f"{row['probability']:.3f}", f"{row['share']:.0%}"]
             for row in self.table.slice(0, count).to_pylist()
         ]
+
+
+def told_expected(counts: Mapping[str, Any]) -> str:
+    """How many proposals should be true, in words; "" where nothing is known, or there are none."""
+    if counts["expected_true"] is None or not counts["proposals"]:
+        return ""
+    low, high = math.floor(counts["expected_low"]), math.ceil(counts["expected_high"])
+    return f"about {counts['expected_true']:,.0f} of them should be true, nine times in ten {low:,} to {high:,}"
 
 
 def _done_in_processes(command: list[str], processes: int) -> dict[str, Any]:
