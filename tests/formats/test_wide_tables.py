@@ -52,6 +52,7 @@ def test_the_numbers_of_a_wide_table_are_marked_on_request(tmp_path):
 RIVERS = "station,flow [m3/s],length (km),in (no unit),height\nAorra,15.5,80,1,7\nBelt,3.1,22,2,9\n"
 
 
+@pytest.mark.filterwarnings("ignore:values of .* were read as names")
 def test_a_column_gets_the_unit_that_its_reader_knows(tmp_path):
     path = tmp_path / "rivers.csv"
     path.write_text(RIVERS, encoding="utf-8")
