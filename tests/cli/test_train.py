@@ -77,7 +77,8 @@ def test_estimate_trains_nothing(people, tmp_path, hynt):
     assert not (tmp_path / "run").exists()
     text = hynt("train", people, "--estimate", *SMALL).out
     assert f"parameters     {model:,}" in text
-    assert "validation on top" in text
+    assert "time           training takes about " in text
+    assert "; validation and weighing statistics about 1 s more" in " ".join(text.split())
     assert "; weighing statistics at the end " in " ".join(text.split())
 
 

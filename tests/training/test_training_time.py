@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import pkgutil
 import time
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 import hynt
 from hynt.auditing.plan import plan_audit
 from hynt.batches.fact_tensors import FactTensors
+from hynt.batches.masked_batch import Task
 from hynt.comparison.table import recommended
+from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.evaluation.combining import weighing_bytes
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.interruption import Stopper
+from hynt.models.contract import Position
 from hynt.models.registry import MODELS
 from hynt.models.shared_facts import building_bytes
+from hynt.models.trivial import STATISTICS
 from hynt.objectives.streams import Phase, PhaseSettings
-from hynt.runs.checkpoint import EpochRecord, TrainingProgress
+from hynt.progress import duration
+from hynt.runs.checkpoint import EpochRecord, Interrupted, TrainingProgress
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.training_data import fit_scaling
 from hynt.training.default_model import cases, model_for
@@ -42,6 +53,8 @@ from tests.training.small_graph import small_graph, tiny_settings
 from tests.training.toy import Points
 
 CPU = torch.device("cpu")
+RANKING = 1 + sum((Task.LINK, Position.HEAD) in kind.answers for kind, _ in STATISTICS.values())
+"""How many rank a fact's head: the model, and statistics."""
 
 
 def resolved(model=None, preset=None, *, on_gpu=False, **said):
@@ -123,6 +136,83 @@ def test_a_run_of_so_many_minutes_ends_there(tmp_path):
     assert rates[0] > 50 * rates[-1]
 
 
+class Hours:
+    """A model of time: every kind of work takes as long as it is told to."""
+
+    def __init__(self, monkeypatch, step, question, weighed, statistic):
+        self.now = 1_000.0
+        for module in ("hynt.front.training", "hynt.training.estimate"):
+            monkeypatch.setattr(f"{module}.time", SimpleNamespace(monotonic=self, perf_counter=self))
+        monkeypatch.setattr(SingleProcess, "clock", lambda workers: self.now)
+        self._slower(monkeypatch, "hynt.training.step.EagerStep.run", lambda *given: step)
+        self._slower(monkeypatch, "hynt.evaluation.combining.statistic", lambda *given: statistic)
+        self._slower(monkeypatch, "hynt.evaluation.combining._asked", partial(self._weighing, weighed))
+        self._slower(monkeypatch, "hynt.evaluation.evaluator.Evaluator.evaluate", partial(self._asking, question))
+
+    def __call__(self):
+        return self.now
+
+    def _asking(self, question, evaluator, model, *rest):
+        return question * sum(len(evaluator._answerable(model, task)) for task in evaluator.tasks)
+
+    def _weighing(self, weighed, model, evaluator, kind, *rest):
+        return weighed * len(kind.tiled(evaluator, np.random.default_rng(0))[1].question)  # with what fills tiles
+
+    def _slower(self, monkeypatch, name, seconds):
+        place, _, attribute = name.rpartition(".")
+        owner = pkgutil.resolve_name(place)
+        before = getattr(owner, attribute)
+
+        def slower(*given, **options):
+            self.now += seconds(*given)
+            return before(*given, **options)
+
+        monkeypatch.setattr(owner, attribute, slower)
+
+
+@pytest.mark.parametrize("model", ["hynt", "kbln"])
+@pytest.mark.parametrize(
+    "costs",
+    [
+        {"step": 0.5, "question": 0.001, "weighed": 0.001, "statistic": 0.01},
+        {"step": 0.5, "question": 0.05, "weighed": 0.001, "statistic": 0.01},
+        {"step": 0.5, "question": 0.001, "weighed": 0.02, "statistic": 0.2},
+        {"step": 2.0, "question": 0.001, "weighed": 0.001, "statistic": 2.0},
+    ],
+    ids=["little on top", "slow validation", "slow weighing", "slow statistics"],
+)
+def test_the_whole_command_ends_within_its_minutes_and_says_so_before(model, costs, monkeypatch, tmp_path):
+    """Validation and weighing came on top: 1.02 to 1.26 times the minutes."""
+    hours, heard = Hours(monkeypatch, **costs), HeardProgress()
+    monkeypatch.setattr("hynt.front.training.watched", lambda progress: nullcontext(heard))
+    graph, began = small_graph(people=60), hours.now
+    small = {"model.dimension": 16} | ({"model.head_epochs": 20} if model == "kbln" else {})
+    run = hynt.train(graph, model, out=tmp_path / "run", minutes=2, device="cpu", **small)
+    assert hours.now - began == pytest.approx(120, rel=0.1)
+    (told,) = [said.removeprefix("note: ") for said in heard.said if "this takes about" in said]
+    assert told.startswith(f"this takes about {duration(120)}: ")
+    trained = run.manifest["training"]["seconds"]
+    assert float(told.split(": ")[1].split()[0]) == pytest.approx(trained, rel=0.1)
+    assert told.endswith(" of training, the rest for validation and weighing statistics")
+
+
+def test_a_command_whose_minutes_are_too_few_trains_for_a_part_of_them(monkeypatch, tmp_path):
+    Hours(monkeypatch, step=0.5, question=0.001, weighed=2.0, statistic=0.01)
+    run = hynt.train(small_graph(people=60), "hynt", minutes=0.5, device="cpu", **{"model.dimension": 16})
+    assert run.manifest["training"]["seconds"] == pytest.approx(0.2 * 30, abs=1)
+
+
+def test_a_run_that_was_stopped_keeps_what_is_reserved(tmp_path):
+    settings, time, stopper = replace(resolved(minutes=1), model=tiny_settings().model), iter(range(10**9)), Stopper()
+    run = start(small_graph(), settings, tmp_path / "run", CPU)
+    clock = lambda: next(time) / 4  # noqa: E731
+    heard = HeardProgress(lambda update: setattr(stopper, "asked", True))
+    with pytest.raises(Interrupted):
+        train(run, CPU, TrainingProgress(heard), stopper, clock=clock, reserved=20)
+    done = train(RunFolder.open(run.path), CPU, clock=clock)
+    assert done.manifest["training"]["seconds"] == pytest.approx(40, rel=0.05)
+
+
 def test_training_ends_when_validation_stops_improving_and_its_audit_takes_as_long(tmp_path):
     graph = small_graph()
     settings = tiny_settings(schedule={"epochs": 63, "period": 1, "growth": 1}, validation={"patience": 1})
@@ -147,7 +237,7 @@ def test_weighing_statistics_is_told_by_the_scores_of_each_kind(tmp_path):
     assert all(one < later for one, later in pairwise(shares))
     table = small_graph().split("valid")
     entities = small_graph().vocabulary.entity_count
-    heads = len(table) * min(entities + 1, 6 * 64 + 64 + 1) * 6  # by the model and five statistics
+    heads = len(table) * min(entities + 1, RANKING * 64 + 64 + 1) * RANKING
     assert told[1] == (heads, told[0][1])
     assert shares[1] > 1 / len(told)
     assert shares[-1] < 1
@@ -224,10 +314,10 @@ def test_an_estimate_tells_what_weighing_statistics_takes_on_top():
     plain = tiny_settings(schedule={"epochs": 2, "period": 2})
     assert estimate(graph, plain, CPU).weighing == 0
     found = estimate(graph, replace(plain, with_statistics=True), CPU)
-    # The kind with most scores: heads or tails, of which the model and five statistics rank each entity.
+    # The kind with most scores: heads or tails, of which the model and statistics rank each entity.
     table, entities = graph.split("valid"), graph.vocabulary.entity_count
     questions = max(len(table), table.qualifier_total)
-    scores = 8 * 6 * questions * (min(entities, 6 * 64 + 64) + 1)
+    scores = 8 * RANKING * questions * (min(entities, RANKING * 64 + 64) + 1)
     assert found.weighing == 3 * scores + 20_000_000
     assert found.memory == found.process + found.weighing
 
@@ -310,6 +400,10 @@ def test_a_comparison_recommends_the_model_that_validation_prefers_among_those_t
         "hynt train 'my graph' --model gran --preset gran-small --set with_statistics=true --minutes 2 --out RUN"
     )
     assert "link MRR 0.500, relation MRR 0.900, number RMSE 0.2000" in found["sentence"]
+    rows[2]["beside_seconds"] = 15.0  # validation and weighing: the command does all within its minutes
+    found = recommended({"rows": rows, "minutes_per_model": 2.0}, "g")
+    assert "--minutes 2.3 " in found["command"]
+    assert "in 2 minutes of training, 2.3 minutes with all else, expect" in found["sentence"]
     assert recommended({"rows": rows[:2], "minutes_per_model": 2.0}, "g")["command"] == (
         "hynt train g --model hynt --minutes 2 --out RUN"
     )

@@ -31,7 +31,7 @@ class TrainingOptions:
     preset: str | None = option(None, "Named settings, such as world or wd50k-link.", metavar="P")
     epochs: int | None = option(None, "How many epochs.", min=1)
     minutes: float | None = option(
-        None, "How long to train; by default until validation stops improving.", min=0.01, max=1e6
+        None, "How long all of it may take; by default it trains until validation stops improving.", min=0.01, max=1e6
     )
     seed: int | None = option(None, "The seed of everything random.", min=0, max=LARGEST_SEED)
     device: TrainingDevice = "auto"
@@ -115,6 +115,8 @@ def _print_summary(console: Console, summary: dict[str, Any], splits: Sequence[s
 
 
 def _print_estimate(found: Estimate, device: str, output: Output) -> None:
+    from hynt.front.training import time_text
+
     def text(console: Console) -> None:
         console.print(f"parameters     {found.parameters:,}")
         whole = "on the GPU" if found.on_device else "for the whole process, libraries and graph included"
@@ -124,18 +126,9 @@ def _print_estimate(found: Estimate, device: str, output: Output) -> None:
             f"activations {_megabytes(found.activations)}, facts {_megabytes(found.facts)}"
             + (f"; weighing statistics at the end {_megabytes(found.weighing)}" if found.weighing else "")
         )
-        steps = f"of {plural(found.steps_per_epoch, 'step')} at {1000 * found.seconds_per_step:.1f} ms"
-        if found.first_epochs < found.epochs:
-            console.print(
-                f"time           about {duration(found.first_seconds)} on {device} for "
-                f"{plural(found.first_epochs, 'epoch')} {steps}; "
-                f"then on while validation improves, to {duration(found.seconds)} at most; validation on top"
-            )
-        else:
-            console.print(
-                f"time           about {duration(found.seconds)} on {device}: {plural(found.epochs, 'epoch')} {steps}; "
-                "validation on top"
-            )
+        each = f"{plural(found.steps_per_epoch, 'step')} at {1000 * found.seconds_per_step:.1f} ms"
+        console.print(f"epochs         {found.first_epochs:,} of {each} on {device}")
+        console.print(f"time           {time_text(found)}")
 
     output.deliver(found.to_mapping(), text)
 

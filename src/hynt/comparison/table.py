@@ -6,6 +6,7 @@ the models that answer most tasks, by the place that each takes in each task; wh
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
@@ -299,14 +300,16 @@ def recommended(comparison: Mapping[str, Any], graph: str) -> dict[str, Any] | N
     rows, minutes = able[chosen], comparison["minutes_per_model"]
     figures = {task: mark for task in tasks if (mark := _mark(rows, "test", task)) is not None}
     told = ", ".join(f"{MARKS[task][1]} {value:.{MARKS[task][2]}f}" for task, value in figures.items())
-    command = _command(graph, chosen, rows[0]["preset"], minutes)
+    beside = max(row.get("beside_seconds", 0.0) for row in rows)  # older comparisons do not say
+    whole = math.ceil(10 * (minutes + beside / 60)) / 10
+    command = _command(graph, chosen, rows[0]["preset"], whole)
     return {
         "model": chosen,
         "figures": figures,
         "command": command,
         "sentence": f"recommended: {chosen}, which validation places first among those that answer most "
-        f"({', '.join(able)}); in {minutes_text(minutes)} of training expect {told} for triplets, as on test; "
-        f"train it with: {command}",
+        f"({', '.join(able)}); in {minutes_text(minutes)} of training, {minutes_text(whole)} with all else, "
+        f"expect {told} for triplets, as on test; train it with: {command}",
     }
 
 

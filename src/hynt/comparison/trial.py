@@ -26,7 +26,7 @@ from hynt.interruption import Stopper
 from hynt.models.contract import Model
 from hynt.models.registry import build
 from hynt.runs.checkpoint import Watcher
-from hynt.runs.opening import LoadedRun, load_run
+from hynt.runs.opening import LoadedRun, last_good, load_run
 from hynt.runs.place import read_record
 from hynt.runs.run_folder import RunFolder, refuse_changes
 from hynt.runs.scoring import evaluator_of_run
@@ -110,7 +110,7 @@ def run_trial(
     """Trains in `folder`, or goes on there with what was begun, and judges. The row is plain JSON; `further` adds to it
     what else the answers on the test split tell.
     """
-    settings = trial.settings(place.graph, place.device)
+    settings, begun = trial.settings(place.graph, place.device), place.clock()
     if place.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     if (folder / "manifest.json").exists():
@@ -118,7 +118,9 @@ def run_trial(
         refuse_changes(run, settings, place.graph)
     else:
         run = start(place.graph, settings, folder, place.device, place.graph_source)
+    before = last_good(run)[0].seconds
     run = train(run, place.device, watcher, stopper, compiled=place.compiled, clock=place.clock)
+    beside = place.clock() - begun - (run.manifest["training"]["seconds"] - before)
     loaded = load_run(run.path, place.device)
     valid = _questions(place, trial.validation_facts, loaded, "valid").evaluate(loaded.model)
     began = time.perf_counter()
@@ -131,6 +133,7 @@ def run_trial(
         "changes": list(trial.changes),
         **described(loaded.trained),
         **trained(loaded, trial.planned_epochs(place.graph, place.device)),
+        "beside_seconds": round(beside, 3),
         **judged(found),
         "valid": {task: by_scope(questions, "realistic") for task, questions in valid.per_question.items()},
         "test_seconds": time.perf_counter() - began,

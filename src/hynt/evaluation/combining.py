@@ -69,22 +69,31 @@ def fit_weights(
     """The weights of these members, of which the first were `trained`, for the evaluator's split, which none of them
     was trained on; `ranges` are those of the combination. `tick` hears how many scores are weighed, of how many.
     """
-    plain = Combination(evaluator.facts.sizes, members, Weights(tuple(names), {}), answers, ranges=ranges)
-    plain.to(evaluator.device)
-    if Part.OBSERVED_FACTS in plain.reads:
-        give_observed(plain, evaluator.observed_facts)
+    plain, kinds = _to_weigh(names, members, evaluator, answers, ranges)
     groups: dict[Capability, GroupWeights] = {}
-    kinds = [one for one in _kinds(evaluator, members) if one.capability in answers]
     sizes = [one.scores for one in kinds]
     with scoring_conditions(plain):
         for done, one in enumerate(kinds):
             tick(sum(sizes[:done]), sum(sizes))
-            fitted, count = fit_numbers if one.task == "number" else fit_ranks, sum(one.able)
-            weights = fitted(_asked(plain, evaluator, one, seed), [True] * count, sum(one.able[:trained]))
-            groups[one.capability] = _among(one.able, weights)
+            groups[one.capability] = one.fitted(_asked(plain, evaluator, one, seed), trained)
     first_alone = (1.0, *(0.0 for _ in names[1:]))
     kept = {one: group for one, group in groups.items() if group.relations or group.everywhere != first_alone}
     return Weights(tuple(names), kept)
+
+
+def _to_weigh(
+    names: Sequence[str],
+    members: Sequence[Model],
+    evaluator: Evaluator,
+    answers: frozenset[Capability],
+    ranges: Tensor | None,
+) -> tuple[Combination, list[_Kind]]:
+    """The members side by side, none of them weighed, and what they are asked for it."""
+    plain = Combination(evaluator.facts.sizes, members, Weights(tuple(names), {}), answers, ranges=ranges)
+    plain.to(evaluator.device)
+    if Part.OBSERVED_FACTS in plain.reads:
+        give_observed(plain, evaluator.observed_facts)
+    return plain, [one for one in _kinds(evaluator, members) if one.capability in answers]
 
 
 class _Kind(NamedTuple):
@@ -95,6 +104,7 @@ class _Kind(NamedTuple):
     able: list[bool]
     chosen: Ids  # among the evaluator's questions
     candidates: int
+    rows: int = ROWS_ON_CPU  # of a tile, at most
 
     @property
     def capability(self) -> Capability:
@@ -110,6 +120,20 @@ class _Kind(NamedTuple):
         kept = 1 if self.task == "number" else _kept(self.candidates, sum(self.able))
         return self.questions * kept * sum(self.able)
 
+    def fitted(self, asked: Asked, trained: int) -> GroupWeights:
+        """The weights of all members, of which the first were `trained`."""
+        fit = fit_numbers if self.task == "number" else fit_ranks
+        return _among(self.able, fit(asked, [True] * sum(self.able), sum(self.able[:trained])))
+
+    def tiled(self, evaluator: Evaluator, chance: np.random.Generator) -> tuple[Ids, Tiling]:
+        """Which questions are asked, and in which tiles."""
+        chosen = self.chosen
+        if len(chosen) > self.questions:
+            chosen = np.sort(chance.choice(chosen, self.questions, replace=False))
+        qualifiers = evaluator.graph.split(evaluator.split).qualifier_counts()[evaluator.questions.row[chosen]]
+        rows = max(1, min(self.rows, SCORES_AT_ONCE // (self.candidates * len(self.able))))
+        return chosen, Tiling.of(qualifiers, evaluator.device, rows)
+
 
 def _kinds(evaluator: Evaluator, members: Sequence[Model]) -> Iterator[_Kind]:
     """Those that the split asks and somebody answers."""
@@ -124,14 +148,10 @@ def _kinds(evaluator: Evaluator, members: Sequence[Model]) -> Iterator[_Kind]:
 
 def _asked(model: Combination, evaluator: Evaluator, kind: _Kind, seed: int) -> Asked:
     """What the members that are able, and they alone, say to questions of one capability."""
-    task, position, able, chosen, count = kind
-    chance = np.random.default_rng(derived_seed(seed, "combination", task, position))
-    if len(chosen) > kind.questions:
-        chosen = np.sort(chance.choice(chosen, kind.questions, replace=False))
+    task, able = kind.task, kind.able
+    chance = np.random.default_rng(derived_seed(seed, "combination", task, kind.position))
+    chosen, tiling = kind.tiled(evaluator, chance)
     parts = evaluator.questions.take(chosen)
-    qualifiers = evaluator.graph.split(evaluator.split).qualifier_counts()[parts.row]
-    rows = max(1, min(ROWS_ON_CPU, SCORES_AT_ONCE // (count * len(able))))
-    tiling = Tiling.of(qualifiers, evaluator.device, rows)
     gather = _number_features if task == "number" else _rank_features(evaluator, task, chosen, parts, tiling, chance)
     found: list[tuple[Ids, Tensor, Tensor, Tensor]] = []
 
@@ -276,11 +296,57 @@ def fitted(
     tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> Weights:
     """The weights of trained models and of all statistics, fitted on the evaluator's split."""
+    members, answers = _with_statistics(models, facts)
+    every = [*names, *STATISTICS]
+    return fit_weights(every, members, evaluator, answers, seed, number_ranges(facts), len(models), tick)
+
+
+def _with_statistics(models: Sequence[Model], facts: FactTensors) -> tuple[list[Model], frozenset[Capability]]:
     give_back_freed_memory()
     others = [cast(Model, statistic(name, facts)) for name in STATISTICS]
     give_back_freed_memory()  # rules are made in up to a gigabyte
-    answers = frozenset().union(*(model.answers for model in models))
     for model in models:
         cast(nn.Module, model).eval()
-    members, ranges = [*models, *others], number_ranges(facts)
-    return fit_weights([*names, *STATISTICS], members, evaluator, answers, seed, ranges, len(models), tick)
+    return [*models, *others], frozenset().union(*(model.answers for model in models))
+
+
+FEW, TIMED, SLOW = 8, 256, 0.25
+"""Questions of each capability that are asked to tell how long all of them take: few, and where these took no more than
+so many seconds, as many as tell it well.
+"""
+
+
+def weighing_seconds(
+    name: str, model: Model, facts: FactTensors, evaluator: Evaluator, clock: Callable[[], float]
+) -> tuple[float, float]:
+    """About how long it takes to make all statistics, and to weigh them beside this model: told by a few questions of
+    each kind, which are asked and then forgotten.
+    """
+    began = clock()
+    members, answers = _with_statistics([model], facts)
+    made, weighed = clock() - began, 0.0
+    plain, kinds = _to_weigh([name, *STATISTICS], members, evaluator, answers, number_ranges(facts))
+    with scoring_conditions(plain):
+        for kind in kinds:
+            weighed += _kind_seconds(plain, kind, evaluator, clock)
+    return made, weighed
+
+
+def _kind_seconds(model: Combination, kind: _Kind, evaluator: Evaluator, clock: Callable[[], float]) -> float:
+    chance = np.random.default_rng(0)
+    qualifiers = evaluator.graph.split(evaluator.split).qualifier_counts()[evaluator.questions.row[kind.chosen]]
+    usual = kind.chosen[qualifiers == np.bincount(qualifiers).argmax()]  # these share tiles
+    seconds = 0.0
+    for count in (FEW, FEW, TIMED):  # at first, what all questions share is made
+        few = kind._replace(chosen=chance.permutation(usual)[:count], rows=min(count, kind.rows))
+        began = clock()
+        asked = _asked(model, evaluator, few, 0)
+        told = clock()
+        few.fitted(asked, 1)
+        fitting, reading = clock() - told, told - began
+        every, of_few = (len(one.tiled(evaluator, chance)[1].question) for one in (kind, few))
+        is_slow = seconds > 0 and reading + fitting > SLOW
+        seconds = reading * every / of_few + fitting * kind.questions / few.questions
+        if is_slow:
+            break
+    return seconds

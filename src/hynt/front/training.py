@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,8 +60,8 @@ def train(
 ) -> Run:
     """Trains a model on a graph and returns the run, which answers, evaluates and explains.
 
-    Without `epochs`, `minutes` or a preset, training ends when validation stops improving; with `minutes` the schedule
-    is planned to end then.
+    Without `epochs`, `minutes` or a preset, training ends when validation stops improving; with `minutes` everything is
+    planned to be done by then, validation and weighing of statistics too.
 
     The default model is `hynt`; with `minutes` and no other settings it is the one that did best in that time on the
     most similar graph that was measured. Without `preset` the settings suit the model and the size of the graph. Any
@@ -78,6 +79,7 @@ def train(
     >>> hynt.train(graph, "frequency", out="runs/frequency").path.name
     'frequency'
     """
+    began = time.monotonic()
     from hynt.config.overrides import overrides_of
     from hynt.distributed.launch import is_launched
     from hynt.training.resolve_settings import SettingsRequest
@@ -133,13 +135,15 @@ def train(
             chosen = run.settings().model_name
             if not resume and model is None and preset is None and start_from is None and chosen != "hynt":
                 shown.note(f"training {chosen}, the best on graphs like this in so short a time; or say --model hynt")
-            if not resume and target.type == "cpu" and not run.is_finished:
-                _say_time(loaded, run, target, shown)
+            found = None
+            if not resume and not run.is_finished:
+                found = _planned(loaded, run, target, shown, time.monotonic() - began)
             if not resume:
                 say_scales(loaded, run.settings().log_relations, note or shown.note)
             if run.is_finished:
                 shown.note("this run is finished already; nothing is left to train.")
-            _trained(run, target, shown, trackers, Path(track_to or folder.absolute().parent / "tracking"), workers)
+            place = Path(track_to or folder.absolute().parent / "tracking")
+            _trained(run, target, shown, trackers, place, workers, found)
     return Run(folder, device, note or _nobody, kept)
 
 
@@ -275,7 +279,13 @@ def _reopened(folder: Path, request: SettingsRequest, graph: KnowledgeGraph, *, 
 
 
 def _trained(
-    run: RunFolder, device: torch.device, shown: Progress, trackers: dict[str, Any], track_to: Path, workers: Any
+    run: RunFolder,
+    device: torch.device,
+    shown: Progress,
+    trackers: dict[str, Any],
+    track_to: Path,
+    workers: Any,
+    planned: Estimate | None,
 ) -> None:
     from hynt.runs.checkpoint import TrainingProgress
     from hynt.tracking import Tracked, tracking
@@ -283,7 +293,8 @@ def _trained(
 
     seconds = run.settings().schedule.seconds
     compiled = seconds is None or seconds >= COMPILED_FROM or workers.world > 1
-    with tracking(TrainingProgress(shown), trackers, lambda: Tracked.of(run, track_to)) as told:
+    afterwards = planned.weighing_seconds if planned else 0.0
+    with tracking(TrainingProgress(shown, afterwards), trackers, lambda: Tracked.of(run, track_to)) as told:
         train_run(
             run,
             device,
@@ -293,6 +304,7 @@ def _trained(
             clock=workers.clock,
             workers=workers,
             weighs_when_stopped=True,
+            reserved=planned.reserved if planned else 0.0,
         )
 
 
@@ -305,21 +317,42 @@ def _trackers(names: Sequence[str]) -> dict[str, Any]:
     return dict(trackers_named(names))
 
 
-def _say_time(graph: KnowledgeGraph, run: RunFolder, device: torch.device, shown: Progress) -> None:
-    """Says how long training will take, from a few steps, unless progress is not shown or nothing is trained."""
+def _planned(
+    graph: KnowledgeGraph, run: RunFolder, device: torch.device, shown: Progress, spent: float
+) -> Estimate | None:
+    """How long training will take, from a few steps, told to whoever watches; None where nobody does and the time is
+    not planned, or nothing is trained. `spent`: seconds of the command that are over.
+    """
     from hynt.models.registry import MODELS
-    from hynt.progress import SILENT, duration
+    from hynt.progress import SILENT
     from hynt.training.estimate import estimate as measured
 
     settings = run.settings()
-    if shown is SILENT or not MODELS.get(settings.model_name).learns:
-        return
-    found = measured(graph, settings, device)
+    on_cpu = device.type == "cpu"
+    is_planned = settings.schedule.whole and (on_cpu or settings.tables == "whole")
+    if not (is_planned or (on_cpu and shown is not SILENT)) or not MODELS.get(settings.model_name).learns:
+        return None
+    found = measured(graph, settings, device, spent, steps=on_cpu)
+    shown.note(time_text(found))
+    return found
+
+
+def time_text(found: Estimate) -> str:
+    """How long a run takes, and for what, in words."""
+    from hynt.progress import duration
+
+    rest = "validation and weighing statistics" if found.weighing_seconds else "validation"
+    beside = duration(max(found.beside, 1.0))
+    if found.reserved:
+        whole = duration(found.spent + found.seconds + found.beside)
+        return f"this takes about {whole}: {duration(found.seconds)} of training, the rest for {rest}"
     if found.first_epochs < found.epochs:
         most = f"then on while validation improves, {duration(found.seconds)} at most"
-        shown.note(f"training takes about {duration(found.first_seconds)}, {most}; --minutes N plans it to end there")
-    else:
-        shown.note(f"training takes about {duration(found.seconds)}; validation comes on top")
+        return (
+            f"training takes about {duration(found.first_seconds)}, {most}; {rest} about {beside} more; "
+            "--minutes N plans all of it to end there"
+        )
+    return f"training takes about {duration(found.seconds)}; {rest} about {beside} more"
 
 
 def say_hint(graph: KnowledgeGraph, note: Callable[[str], None]) -> None:

@@ -154,6 +154,7 @@ class TrainingState:
     best_of_tasks: dict[str, BestValidation] = field(default_factory=dict)  # where each task keeps weights of its own
     misses: int = 0  # validations since the best one, of any task
     seconds: float = 0.0  # spent training, before and after interruptions
+    reserved: float = 0.0  # of `schedule.seconds`, for all that is not the first phase of training
     metrics_bytes: int = 0  # how much of metrics.jsonl belongs to this state
     finished: bool = False
 
@@ -250,8 +251,9 @@ class Watcher:
 class TrainingProgress(Watcher):
     """Says in words what it hears of epochs and validations."""
 
-    def __init__(self, progress: Progress = SILENT) -> None:
-        self.progress = progress
+    def __init__(self, progress: Progress = SILENT, afterwards: float = 0.0) -> None:
+        """`afterwards`: seconds that the job takes once training is over."""
+        self.progress, self.afterwards = progress, afterwards
         self.seconds, self.epochs = 0.0, 0
 
     def epoch_done(self, record: EpochRecord) -> None:
@@ -275,7 +277,7 @@ class TrainingProgress(Watcher):
             total,
             share=share,
             note=f"{record.loss_text}, {speed:,.0f} facts/s{ahead}",
-            seconds_left=left,
+            seconds_left=left + self.afterwards if left else left,
             always=self.epochs == 1 or is_last,
         )
 

@@ -56,6 +56,7 @@ class Schedule:
     warm_up: Rate = 0.1  # of "linear" and "warm-cosine"
     decay: Annotated[float, Range(0, 1, above_minimum=True)] = 0.95  # of "steps"; 1 keeps the rate as it is
     seconds: Positive | None = None  # of training, at most; None: all epochs
+    whole: bool = False  # `seconds` are those of the whole command: validation and weighing come out of them
     epoch_steps: Count | None = None  # where each step is drawn anew; None: all facts are asked about once
 
     def cycle_ends(self) -> tuple[int, ...]:

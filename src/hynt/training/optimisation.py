@@ -305,6 +305,15 @@ def lasting(schedule: Schedule, seconds: float) -> Schedule:
     return replace(schedule, epochs=schedule.epochs * MANY, period=period, seconds=seconds)
 
 
+LEAST = 0.2
+"""Of the time that a command may last, for training, however long all else takes."""
+
+
+def training_seconds(schedule: Schedule, reserved: float) -> float | None:
+    """How long the first phase may last, where so many seconds are kept for all else; None: the clock ends nothing."""
+    return None if schedule.seconds is None else max(schedule.seconds - reserved, LEAST * schedule.seconds)
+
+
 def cycle_of(schedule: Schedule, epoch: int) -> tuple[int, int]:
     """(epochs into its cycle, length of that cycle) of an epoch counted from 0."""
     length, left = schedule.period, epoch

@@ -266,7 +266,7 @@ def _timed(request: SettingsRequest, settings: RunSettings, graph: KnowledgeGrap
         seconds = 60 * request.minutes
         if (own or str(request.preset).endswith("-small")) and schedule.shape == "cosine":
             schedule = replace(schedule, period=schedule.epochs)  # one fall of the rate, which ends with the time
-        schedule = lasting(schedule, seconds)
+        schedule = replace(lasting(schedule, seconds), whole=True)
         validation = replace(validation, seconds=seconds / CHECKS, every=schedule.epochs, facts=sampled, patience=None)
         return replace(settings, schedule=schedule, validation=validation)
     if not request.until_done or not own or request.epochs is not None:

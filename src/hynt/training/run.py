@@ -135,15 +135,17 @@ def train(
     clock: Callable[[], float] = time.monotonic,
     workers: SingleProcess | None = None,
     weighs_when_stopped: bool = False,
+    reserved: float = 0.0,
 ) -> RunFolder:
     """Trains a run to its end, from where its last good checkpoint left it. `clock` tells training time; the other
     processes of a `workers` call `follow`. With `weighs_when_stopped` a run that is stopped answers with statistics
-    beside its best weights so far, as a finished one does.
+    beside its best weights so far, as a finished one does. Of the time that a new run may last, so much is `reserved`
+    for what is not training.
     """
     watcher, workers = watcher or Watcher(), workers or SingleProcess()
     with only_writer(run.path, "Wait until it is done, or stop it: Ctrl-C saves."), _telling_what_is_kept(run):
         try:
-            return _trained(RunFolder.open(run.path), device, watcher, stopper, compiled, clock, workers)
+            return _trained(RunFolder.open(run.path), device, watcher, stopper, compiled, clock, workers, reserved)
         except Interrupted:
             if weighs_when_stopped and workers.world == 1:
                 _weigh_so_far(RunFolder.open(run.path), device, watcher)
@@ -171,6 +173,7 @@ def _trained(
     compiled: bool,
     clock: Callable[[], float],
     workers: SingleProcess,
+    reserved: float,
 ) -> RunFolder:
     if run.is_finished:
         tell_finished(workers)
@@ -181,6 +184,8 @@ def _trained(
     check_tables(settings)  # a run that several processes began may be resumed in one
     remove_partial(run.path)
     progress, checkpoint = last_good(run, watcher.note)
+    if checkpoint is None:
+        progress = replace(progress, reserved=reserved)
     _cut_metrics(run, progress)
     begin = Start(settings, progress, resumed=checkpoint is not None)
     if workers.world > 1:

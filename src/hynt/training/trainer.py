@@ -26,7 +26,7 @@ from hynt.interruption import Stopper
 from hynt.objectives.streams import EpochItems, ItemStream, Phase
 from hynt.runs.checkpoint import BestValidation, EpochRecord, Interrupted, NotFinite, TrainingState, ValidationRecord
 from hynt.runs.settings import TrainingSettings, furthest_above
-from hynt.training.optimisation import MOVING, Optimisation, learning_rate
+from hynt.training.optimisation import MOVING, Optimisation, learning_rate, training_seconds
 from hynt.training.step import StepRunner
 
 
@@ -293,22 +293,30 @@ class _PhaseLoop:
         patience = self.settings.validation.patience
         return patience is not None and self.progress.misses >= patience
 
+    @property
+    def _limit(self) -> float | None:
+        """Seconds of training that there are for the first phase."""
+        return training_seconds(self.settings.schedule, self.progress.reserved)
+
     def _is_out_of_time(self) -> bool:
         """What follows the first phase builds on it, and has time of its own. One step there always is."""
         left, begun = self._time_left(), self.progress.epoch or self.progress.step
         return left is not None and bool(begun) and left <= 0
 
     def _time_left(self) -> float | None:
-        limit = self.settings.schedule.seconds
+        limit = self._limit
         return None if limit is None else (1 + LATER * bool(self.progress.phase)) * limit - self._trained_seconds()
 
     def _validation_due(self) -> bool:
-        after = self.settings.validation.seconds
-        return after is not None and self.progress.phase == 0 and self._trained_seconds() - self.validated_at >= after
+        after, limit, planned = self.settings.validation.seconds, self._limit, self.settings.schedule.seconds
+        if after is None or self.progress.phase:
+            return False
+        share = 1.0 if limit is None or planned is None else limit / planned  # as often in less time
+        return self._trained_seconds() - self.validated_at >= share * after
 
     def _share_by_time(self) -> float:
         """How many epochs a schedule that lasts all the seconds there are would have behind it by now."""
-        limit = self.settings.schedule.seconds
+        limit = self._limit
         return 0.0 if limit is None else self.phase.epochs * self._trained_seconds() / limit
 
     def _trained_seconds(self) -> float:
