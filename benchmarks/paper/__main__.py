@@ -1,4 +1,4 @@
-"""Prints a table of the paper with ours beside it, or one that the paper has not, from raw files; `--run` makes them.
+"""Prints a table of the paper with ours beside it, or one that the paper does not have, from raw files; `--run` makes them.
 
     python -m benchmarks.paper                       # what there is
     python -m benchmarks.paper 2                     # or by name: links
@@ -47,7 +47,9 @@ def listed() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.paper", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("table", nargs="?", help="a number of the paper, or a name")
     parser.add_argument("--raw", type=Path, default=RAW, help="the folder of raw files")
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
