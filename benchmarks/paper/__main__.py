@@ -1,4 +1,4 @@
-"""Prints a table of the paper with ours beside it, or one that the paper does not have, from raw files; `--run` makes them.
+"""Prints a table of the paper with ours beside it, or one that the paper lacks, from raw files; `--run` makes them.
 
     python -m benchmarks.paper                       # what there is
     python -m benchmarks.paper 2                     # or by name: links
