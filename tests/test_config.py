@@ -111,6 +111,8 @@ def test_errors_stand_under_a_given_path():
     [
         ("epochs=3", replace(Training(), epochs=3)),
         ("optimizer.learning_rate = 1e-3", replace(Training(), optimizer=Optimizer(learning_rate=1e-3))),
+        ("dropout=.05", replace(Training(), dropout=0.05)),
+        ("weights.a=2.", replace(Training(), weights={"a": 2.0})),
         ("optimizer.schedule=constant", replace(Training(), optimizer=Optimizer(schedule="constant"))),
         ('optimizer.schedule="constant"', replace(Training(), optimizer=Optimizer(schedule="constant"))),
         ("precision=16", replace(Training(), precision=16)),

@@ -22,8 +22,8 @@ T = TypeVar("T")
 def with_overrides(config: T, overrides: Iterable[str]) -> T:
     """A copy with settings changed by `path=value`, later ones winning.
 
-    A value is written as in TOML; where the setting is a string, a bare word does too. `none` empties a setting that
-    may be None (a string that really reads none is written with quotes).
+    A value is written as in TOML; where the setting is a string, a bare word does too, and where it is a number, `.05`.
+    `none` empties a setting that may be None (a string that really reads none is written with quotes).
     """
     mapping = to_mapping(config)
     for override in overrides:
@@ -104,6 +104,8 @@ def _value(annotation: Any, text: str, path: str) -> Any:
     takes_words = shape.bare is str or get_origin(shape.bare) is Literal
     if takes_words and not text.startswith(('"', "'")):
         return text
+    if shape.bare is float and _SHORT_NUMBER.match(text):
+        return float(text)
     try:
         parsed = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
@@ -124,6 +126,8 @@ def _put(mapping: dict[str, Any], parts: list[str], value: Any) -> None:
         mapping[name] = value
 
 
+_SHORT_NUMBER = re.compile(r"[+-]?(\d+\.|\.\d+)([eE][+-]?\d+)?\Z", re.ASCII)
+"""`.05` and `5.`, which people write and TOML does not know."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
