@@ -17,6 +17,7 @@ from hynt.graph.assembly import AssemblyPolicy
 from hynt.graph.fact import Fact, Number, Qualifier
 from hynt.graph.outlier_rules import NumberLimits, OutlierRules
 from hynt.graph.storage import load_graph
+from hynt.graph.units.conversion import display_of
 from tests.creation import sample_dump
 from tests.creation.builds import ALONE, balanced, facts_of, ids, keys_of, make
 from tests.creation.slow_reference import graph_of
@@ -180,6 +181,21 @@ def test_numbers_in_another_unit_than_most_of_their_relation(rule, relations, tm
     lines = [entity(f"Q{n}", [statement("P1", quantity_value(*held))]) for n, held in enumerate(numbers, start=1)]
     graph, _ = make(tmp_path, dump(lines), other_units=rule)
     assert {relation.name: relation.unit for relation in graph.relations} == relations
+
+
+def test_numbers_are_shown_in_the_unit_that_most_were_given_in(tmp_path):
+    """Areas of countries are kept in m² and read in km², as on Wikidata."""
+    areas = [("+377972", "Q712226"), ("+5", "Q712226"), ("+8", "Q25343")]
+    said = [statement("P2046", quantity_value(*held)) for held in areas]
+    said += [statement("P2076", quantity_value("+20", "Q25267")), statement("P1", quantity_value("+7", "1"))]
+    lines = [entity(f"Q{n}", [one]) for n, one in enumerate(said, start=1)]
+    graph, _ = make(tmp_path, dump(lines))
+    shown = {one.name: (str(one.unit), display_of(one.unit)) for one in graph.relations}
+    assert shown == {"P2046": ("m2", "km2"), "P2076": ("K", "°C"), "P1": ("", "")}
+    assert graph["Q1"].texts() == ["the Q1 · P2046 · 377,972 km²"]
+    assert graph["Q3"].texts() == ["the Q3 · P2046 · 8 × 10⁻⁶ km²"]
+    graph, _ = make(tmp_path, dump(lines), units="keep")
+    assert {display_of(one.unit) for one in graph.relations} == {""}
 
 
 def test_unknown_units_can_be_kept_and_units_left_alone(tmp_path):

@@ -347,3 +347,17 @@ def test_texts_of_a_table_that_look_like_numbers_or_dates_are_a_warning():
             graph_from_table(pa.table(columns), head="club", wide=True, **fewer)
         assert told in problem.value.advice
         assert "--" not in problem.value.advice
+
+
+def test_a_relation_that_loses_its_unit_is_told():
+    """Two currencies under one relation cannot be compared, so its numbers have none."""
+    facts = [("a", "budget", hynt.number(100, "USD")), ("b", "budget", hynt.number(90, "EUR"))]
+    with pytest.warns(UserWarning, match="the relation 'budget' mixes units: 90 has EUR, others USD") as told:
+        graph = graph_from_facts(facts)
+    assert told[0].filename == __file__
+    assert "give each unit a relation of its own" in str(told[0].message)
+    assert graph.relations[0].unit == ""
+    rows = {"head": ["a", "b"], "relation": "budget", "tail": [hynt.number(1, "USD"), hynt.number(2, "EUR")]}
+    with pytest.warns(UserWarning, match="mixes units") as told:
+        graph_from_table(pd.DataFrame(rows), head="head", relation="relation", tail="tail")
+    assert told[0].filename == __file__

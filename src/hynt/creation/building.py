@@ -30,6 +30,7 @@ from hynt.graph.fact import Fact, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import Manifest
 from hynt.graph.statistics import graph_statistics
 from hynt.graph.storage import check_target, save_assembly
+from hynt.graph.units.conversion import lookup
 from hynt.graph.vocabulary import Entity
 from hynt.progress import SILENT, Progress
 
@@ -193,9 +194,16 @@ class _Build:
         self.books.open(self.summaries, rows_of(tables["account"]), rows_of(tables.get("node_account", [])))
         encoding = {"convert_units": False, "mixed": self.options.mixed_relations, "note": self._note}
         with Assembler(self.options.assembly, encoding) as assembler:
-            for what, name, label, said in read_rows(tables["labels"], ["what", "name", "label", "description"]):
-                if what == "relation" and (label or said):
-                    assembler.encoder.declare_relation(RelationDeclaration(name, label=label, description=said))
+            declared = {
+                name: RelationDeclaration(name, label=label, description=said)
+                for what, name, label, said in read_rows(tables["labels"], ["what", "name", "label", "description"])
+                if what == "relation" and (label or said)
+            }
+            for name, given in read_rows(tables["display_units"], ["relation", "given_unit"]):
+                if self.options.units == "si" and (unit := lookup(given)) is not None:
+                    declared[name] = declared.get(name, RelationDeclaration(name))._replace(display=unit.symbol)
+            for one in declared.values():
+                assembler.encoder.declare_relation(one)
             for added, fact in enumerate(read_facts(tables["facts"], tables["fact_qualifiers"])):
                 try:
                     assembler.add(fact)

@@ -150,6 +150,21 @@ FROM (
 GROUP BY scope, verdict
 ORDER BY scope, verdict
 
+-- step: display_units
+-- The unit that most of a relation's numbers were given in, for people to read; among equals, the first by name.
+SELECT relation, given_unit
+FROM (
+    SELECT relation, given_unit, ROW_NUMBER() OVER (PARTITION BY relation ORDER BY uses DESC, given_unit) AS standing
+    FROM (
+        SELECT relation, given_unit, COUNT(*) AS uses
+        FROM settled
+        WHERE kind = 'number' AND verdict = 'kept'
+        GROUP BY relation, given_unit
+    ) counted
+) ranked
+WHERE standing = 1
+ORDER BY relation
+
 -- step: unit_losses
 -- Which units could not be brought to their relation's, where, and how often.
 SELECT v.relation, v.given_unit, COALESCE(m.unit, '') AS relation_unit, v.verdict, COUNT(*) AS number

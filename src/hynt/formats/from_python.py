@@ -132,7 +132,12 @@ def _assembled(given: Mapping[str, Iterator[Fact]], has_splits: bool, words: Gra
     labels, units = words.get("relation_labels") or {}, words.get("units") or {}
     descriptions, split = words.get("relation_descriptions") or {}, words.get("split")
     details = {entity: Entity(entity, label) for entity, label in (words.get("labels") or {}).items()}
-    encoding = {"convert_units": words.get("convert_units", True), "mixed": words.get("mixed_relations", "error")}
+    notes: list[str] = []
+    encoding: dict[str, Any] = {
+        "convert_units": words.get("convert_units", True),
+        "mixed": words.get("mixed_relations", "error"),
+        "note": lambda _, what, advice: notes.append(f"{what} {advice}"),
+    }
     rule = SplitRule.of(split) if isinstance(split, str) else split
     with Assembler(AssemblyPolicy(split=rule), encoding, details) as assembler:
         for known in dict.fromkeys([*units, *labels, *descriptions]):
@@ -146,6 +151,8 @@ def _assembled(given: Mapping[str, Iterator[Fact]], has_splits: bool, words: Gra
                 except RecordProblem as problem:
                     raise _of_fact(problem, part, index) from None
         assembly = assembler.finish()
+        for note in notes:
+            warnings.warn(note, stacklevel=3)
         return assembly.to_graph(Manifest(name=words.get("name", ""), importing=assembly.report))
 
 
