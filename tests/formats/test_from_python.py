@@ -357,7 +357,7 @@ def test_a_relation_that_loses_its_unit_is_told():
     assert told[0].filename == __file__
     assert "give each unit a relation of its own" in str(told[0].message)
     assert graph.relations[0].unit == ""
-    rows = {"head": ["a", "b"], "relation": "budget", "tail": [hynt.number(1, "USD"), hynt.number(2, "EUR")]}
+    films = pd.DataFrame({"film": ["a", "b"], "budget": ["100 USD", "90 EUR"]})
     with pytest.warns(UserWarning, match="mixes units") as told:
-        graph_from_table(pd.DataFrame(rows), head="head", relation="relation", tail="tail")
+        graph_from_table(films, head="film", wide=True, numeric=["budget"])
     assert told[0].filename == __file__
