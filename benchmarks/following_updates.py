@@ -103,7 +103,7 @@ def measure(run: Path, updates: int) -> None:
     def added(number: int) -> tuple[Version, KnowledgeGraph]:
         fact = (f"new {number}", relation, graph.vocabulary.entities[number])
         change = GivenChange(facts=[fact], source="benchmark")
-        version, graph_then = change.written(run, lambda journal, at: journal.graph(predictor.saved.graph(), at))
+        version, graph_then, _ = change.written(run, lambda journal, at: journal.graph(predictor.saved.graph(), at))
         assert version is not None
         assert graph_then is not None
         return version, graph_then

@@ -11,7 +11,7 @@ import torch
 import hynt
 from hynt.cli.application import run as invoke
 from hynt.errors import DataError
-from hynt.graph.number_summary import hiding_numbers
+from hynt.graph.outliers import hiding_numbers
 
 torch.set_num_threads(1)
 

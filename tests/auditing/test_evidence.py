@@ -15,7 +15,7 @@ from hynt.evaluation.evaluator import Evaluator
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact_table import components, concatenate
 from hynt.graph.known_answers import KnownAnswers
-from hynt.graph.number_summary import suited_to_logarithms
+from hynt.graph.log_scales import suited_to_logarithms
 from hynt.graph.seen_values import SeenValues
 
 RANDOM = np.random.default_rng(5)

@@ -11,8 +11,8 @@ from hynt.errors import DataError, UsageError
 from hynt.formats.importing import read_graph
 from hynt.graph.assembly import Assembler, AssemblyPolicy
 from hynt.graph.fact import Fact, Number, Qualifier, fact
-from hynt.graph.number_summary import find_outliers
 from hynt.graph.outlier_rules import NumberLimits, OutlierRules, Removal, read_outlier_rules
+from hynt.graph.outliers import find_outliers
 from hynt.graph.vocabulary import Entity
 from tests.graph.small_graphs import assembled
 

@@ -9,7 +9,7 @@ from hynt.batches.number_scaling import NumberScaling
 from hynt.calibration.intervals import furthest_ends
 from hynt.formats.from_python import graph_from_facts
 from hynt.graph.fact import DATE_UNIT
-from hynt.graph.number_summary import PossibleNumbers
+from hynt.graph.possible_numbers import PossibleNumbers
 
 
 def graph_of(**values):

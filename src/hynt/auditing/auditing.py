@@ -33,7 +33,7 @@ from hynt.files import whole_file
 from hynt.graph.fact import Fact, Number
 from hynt.graph.fact_table import ENTITY_KIND, KIND_NAMES, NUMBER_KIND, component_starts, position_name
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import PossibleNumbers
+from hynt.graph.possible_numbers import PossibleNumbers
 from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Ids

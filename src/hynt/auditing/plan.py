@@ -17,7 +17,8 @@ from hynt.graph.changes import fact_hashes, same_facts
 from hynt.graph.content_hash import graph_fingerprints
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import sorted_numbers, suited_to_logarithms
+from hynt.graph.log_scales import suited_to_logarithms
+from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary
 from hynt.models.contract import Part
 from hynt.models.registry import MODELS

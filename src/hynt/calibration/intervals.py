@@ -30,7 +30,8 @@ from hynt.errors import DataError, UsageError
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import PossibleNumbers, sorted_numbers
+from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.possible_numbers import PossibleNumbers
 from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)

@@ -20,7 +20,7 @@ from hynt.formats.values import grouping
 from hynt.graph.assembly import Assembly
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import hiding_numbers
+from hynt.graph.outliers import hiding_numbers
 from hynt.graph.sentences import Sentences, format_quantity
 from hynt.graph.splitting import find_leakage
 from hynt.graph.units.conversion import lookup

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hynt.graph.changes import HeldOutEntities
     from hynt.graph.entity_facts import EntityFacts
     from hynt.graph.lookup import EntityPosition, NameLookup
-    from hynt.graph.number_summary import OutlierReport
+    from hynt.graph.outliers import OutlierReport
     from hynt.graph.relation_in_use import RelationInUse
     from hynt.graph.statistics import GraphStatistics
 
@@ -315,7 +315,7 @@ class KnowledgeGraph(Table):
         >>> len(found.suspicious), found.to_dict()["found"] == found.found
         (3, True)
         """
-        from hynt.graph.number_summary import find_outliers
+        from hynt.graph.outliers import find_outliers
 
         return find_outliers(self, limit=limit)
 

@@ -18,7 +18,8 @@ from hynt.graph.changes import seen_triplets
 from hynt.graph.content_hash import repeats
 from hynt.graph.fact_table import FactTable, concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import NumberSummary, suited_to_logarithms, summarise_numbers, tried_on_both
+from hynt.graph.log_scales import suited_to_logarithms, tried_on_both
+from hynt.graph.number_summary import NumberSummary, summarise_numbers
 from hynt.graph.splitting import Leak, find_leakage, missing_from_train
 from hynt.graph.vocabulary import Ids, begins
 

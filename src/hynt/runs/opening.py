@@ -20,7 +20,8 @@ from hynt.evaluation.combining import combined
 from hynt.graph.entity_kinds import EntityKinds
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import PossibleNumbers, sorted_numbers
+from hynt.graph.number_summary import sorted_numbers
+from hynt.graph.possible_numbers import PossibleNumbers
 from hynt.graph.seen_values import UsualQualifiers
 from hynt.models.combination import Combination, TaskWeights
 from hynt.models.contract import Model, Part

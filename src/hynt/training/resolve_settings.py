@@ -27,7 +27,7 @@ from hynt.distributed.sharded_table import SHARDED
 from hynt.errors import UsageError
 from hynt.graph.fact_table import concatenate
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import suited_to_logarithms
+from hynt.graph.log_scales import suited_to_logarithms
 from hynt.models.registry import MODELS
 from hynt.names import Registry
 from hynt.runs.model_choice import settings_class_for
@@ -331,7 +331,14 @@ def resumed_settings(
             shown = before.model.number_of_hidden_relation  # a run that began before the default changed
             settings = replace(settings, model=replace(settings.model, number_of_hidden_relation=shown))
         return settings if request.says("log_relations") else replace(settings, log_relations=before.log_relations)
-    return with_overrides(before, request.overrides())
+    settings = with_overrides(before, request.overrides())
+    if request.minutes is None:
+        return settings
+    if not settings.schedule.whole:
+        return _timed(request, settings, graph, on_gpu=on_gpu)
+    seconds = 60 * request.minutes  # which its schedule is stretched to fill already
+    validation = replace(settings.validation, seconds=seconds / CHECKS)
+    return replace(settings, schedule=replace(settings.schedule, seconds=seconds), validation=validation)
 
 
 def check_softmax(settings: RunSettings) -> None:

@@ -31,7 +31,8 @@ from hynt.evaluation.metrics import NUMBER_METRICS, RANKING_METRICS, SCOPES, TAS
 from hynt.evaluation.results import Evaluation, NumberQuestions
 from hynt.graph.fact_table import FactTable
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.number_summary import sorted_numbers, tried_on_both
+from hynt.graph.log_scales import tried_on_both
+from hynt.graph.number_summary import sorted_numbers
 from hynt.graph.vocabulary import Floats, Ids, Vocabulary
 from hynt.models.contract import Model
 from hynt.models.registry import MODELS
