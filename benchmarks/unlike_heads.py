@@ -1,7 +1,7 @@
 """How often questions are told to be unlike all that a graph knows: held-out ones, which should hardly ever be, and
 questions about things of another kind, which nearly always should.
 
-    PYTHONPATH=src python3 -m benchmarks.unlike_heads world HN-YG HN-WK-resplit --out unlike.json
+    PYTHONPATH=src python3 -m benchmarks.unlike_heads world graphs/HN-YG graphs/HN-WK-resplit --out unlike.json
 
 Held-out questions are those of the validation split that hide the tail or the head of a fact, and of the former those
 for numbers. Of the others each is a relation that at least twenty things are known to have, and a thing of a kind of
