@@ -55,6 +55,20 @@ def test_a_run_that_was_stopped_before_its_first_checkpoint_starts_there_again(i
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+def test_minutes_hold_for_a_run_that_starts_from_another_and_for_one_that_goes_on(inductive_run, tmp_path):
+    """They were ignored without a word: the run trained for as many epochs as the one before."""
+    graph, given = small_graph(), {"start_from": inductive_run, "device": "cpu"}
+    made = hynt.train(graph, out=tmp_path / "run", minutes=0.02, **given)
+    assert (made.settings.schedule.seconds, made.settings.schedule.whole) == (1.2, True)
+    longer = hynt.train(graph, out=tmp_path / "longer", minutes=0.04, **given | {"start_from": made.path})
+    assert longer.settings.schedule.epochs == made.settings.schedule.epochs
+    assert longer.settings.schedule.seconds == 2.4
+    assert longer.settings.validation.seconds == pytest.approx(2 * made.settings.validation.seconds)
+    assert hynt.train(graph, out=made.path, minutes=0.02, resume=True).settings == made.settings
+    with pytest.raises(UsageError, match="schedule.seconds: 1.2 → 2.4"):
+        hynt.train(graph, out=made.path, minutes=0.04, resume=True)
+
+
 def test_weights_that_do_not_fit_are_refused_before_a_folder_is_made(inductive_run, tmp_path):
     with pytest.raises(UsageError, match="--from: the weights do not fit"):
         hynt.train(small_graph(), out=tmp_path / "run", start_from=inductive_run, changes=["model.dimension=32"])
