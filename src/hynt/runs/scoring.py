@@ -142,38 +142,43 @@ def read_tiles(
         done += len(tile.which)
         told(done, len(row))
 
+    asked = _Asked(table, row, position, device, work_and_tell, change)
     for which, run in by_fold(loaded, None if fold is None else fold[row]):
-        _read_tiles(run, table, row, position, device, work_and_tell, change, which)
+        asked.read_by(run, np.arange(len(row), dtype=np.int64) if which is None else which)
 
 
-def _read_tiles(
-    loaded: LoadedRun,
-    table: FactTable,
-    row: Ids,
-    position: Ids,
-    device: torch.device,
-    work: Callable[[ReadTile], None],
-    change: Callable[[MaskedBatch, Ids], MaskedBatch] | None,
-    which: Ids | None,
-) -> None:
-    """The same for the questions `which`, or all of them, and one set of observed facts."""
-    which = np.arange(len(row), dtype=np.int64) if which is None else which
-    facts = FactTensors.from_table(table, loaded.graph.vocabulary, loaded.scaling, device, loaded.literals)
-    tiling = Tiling.of(table.qualifier_counts()[row[which]], device)
-    chunk = max(1, SCORES_AT_ONCE // tile_rows(0, device))
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Questions about some facts, and what is done with each tile of them."""
 
-    def on_tile(tile: Tile, question: EncodedQuestion) -> None:
-        numbers = which[tiling.question[tile.places]]
-        work(ReadTile(loaded.model, question, numbers[: tile.real], numbers, chunk))
+    table: FactTable
+    row: Ids  # (n,) the fact of each question
+    position: Ids  # (n,) the component that is hidden
+    device: torch.device
+    work: Callable[[ReadTile], None]
+    change: Callable[[MaskedBatch, Ids], MaskedBatch] | None
 
-    def hide_more(batch: MaskedBatch, tile: Tile) -> MaskedBatch:
-        return batch if change is None else change(batch, which[tiling.question[tile.places]])
+    def read_by(self, loaded: LoadedRun, which: Ids) -> None:
+        """Lets a run with one set of observed facts read some of the questions."""
+        row, position, change = self.row[which], self.position[which], self.change
+        facts = FactTensors.from_table(
+            self.table, loaded.graph.vocabulary, loaded.scaling, self.device, loaded.literals
+        )
+        tiling = Tiling.of(self.table.qualifier_counts()[row], self.device)
+        chunk = max(1, SCORES_AT_ONCE // tile_rows(0, self.device))
 
-    if loaded.observed is not None:
-        give_observed(loaded.model, loaded.observed.facts)
-    with scoring_conditions(loaded.model):
-        more = None if change is None else hide_more
-        read_each_tile(loaded.model, facts, tiling, row[which], position[which], on_tile, change=more)
+        def on_tile(tile: Tile, question: EncodedQuestion) -> None:
+            numbers = which[tiling.question[tile.places]]
+            self.work(ReadTile(loaded.model, question, numbers[: tile.real], numbers, chunk))
+
+        def hide_more(batch: MaskedBatch, tile: Tile) -> MaskedBatch:
+            return batch if change is None else change(batch, which[tiling.question[tile.places]])
+
+        if loaded.observed is not None:
+            give_observed(loaded.model, loaded.observed.facts)
+        with scoring_conditions(loaded.model):
+            more = None if change is None else hide_more
+            read_each_tile(loaded.model, facts, tiling, row, position, on_tile, change=more)
 
 
 # Numbers as the graph spells them, for models that take each literal for a token of its own.
