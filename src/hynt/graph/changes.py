@@ -110,7 +110,7 @@ def with_facts(graph: KnowledgeGraph, facts: Iterable[Fact], labels: Sequence[En
         raise DataError(
             f"the graph holds this already: {describe(table.fact(first, vocabulary))}.",
             where=f"fact {first + 1}",
-            advice="Leave it out, or skip known facts (--skip-known; from a program: skip_known).",
+            advice="Leave it out, or skip known facts (skip_known).",
         )
     splits = {"train": concatenate([graph.splits.get("train", empty_table()), table])} | {
         name: one for name, one in graph.splits.items() if name != "train"
