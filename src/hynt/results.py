@@ -173,7 +173,7 @@ def box(title: str, *parts: Content) -> str:
     )
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Content]], *, numbers: Iterable[int] = ()) -> Markup:
+def notebook_table(columns: Sequence[str], rows: Iterable[Sequence[Content]], *, numbers: Iterable[int] = ()) -> Markup:
     """Rows of text under headings; `numbers` are the columns that stand to the right."""
     right = frozenset(numbers)
 

@@ -7,7 +7,7 @@ import torch
 
 from hynt.batches.fact_tensors import Sizes
 from hynt.models.hynt import Hynt, HyntSettings
-from hynt.models.layers.transformer import linear, position_vectors, table
+from hynt.models.layers.transformer import embedding_table, linear, position_vectors
 
 
 def _fills(weights: torch.Tensor, bound: float) -> None:
@@ -18,7 +18,7 @@ def _fills(weights: torch.Tensor, bound: float) -> None:
 
 def test_tables_and_linear_maps_start_by_xaviers_rule():
     torch.manual_seed(0)
-    _fills(table(1000, 24), (6 / 1024) ** 0.5)
+    _fills(embedding_table(1000, 24), (6 / 1024) ** 0.5)
     made = linear(200, 40)
     _fills(made.weight, (6 / 240) ** 0.5)
     assert made.bias.count_nonzero() == 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from hynt.graph.sentences import format_estimate
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.names import plural
-from hynt.results import PlainValues, Table, arrow_table, box, pandas_or_refusal, quiet, table
+from hynt.results import PlainValues, Table, arrow_table, box, notebook_table, pandas_or_refusal, quiet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -271,7 +271,7 @@ class Answers(Table):
         parts = [quiet(*(f"{told}: {text}" for told, text in told_of_graph(self)))]
         if self.kind == "number":
             parts.append(
-                table(
+                notebook_table(
                     ["answer", *(f"{one.level:.0%} interval" for one in self._numbers() if one.interval is not None)],
                     [[one.text(one.value), *filter(None, [_between(one)])] for one in self._numbers()],
                 )
@@ -284,7 +284,7 @@ class Answers(Table):
                 if isinstance(one, RankedAnswer)
             ]
             headings = ["rank", self.kind, *ids, "probability", "status"]
-            parts.append(table(headings, rows, numbers=(0, 2 + len(ids))))
+            parts.append(notebook_table(headings, rows, numbers=(0, 2 + len(ids))))
             parts.append(quiet(f"of {plural(self.candidates, 'candidate')}{in_view(self)}"))
         return box(self.question, *parts, quiet(*self.notes))
 

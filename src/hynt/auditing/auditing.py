@@ -41,7 +41,7 @@ from hynt.interruption import Stopper
 from hynt.markup import shown
 from hynt.names import plural
 from hynt.progress import Progress
-from hynt.results import Table, arrow_table, box, more, pandas_or_refusal, table
+from hynt.results import Table, arrow_table, box, more, notebook_table, pandas_or_refusal
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.journal import Journal
 from hynt.runs.opening import load_run
@@ -291,7 +291,7 @@ class Audit(Table):
         ]
         columns = ["rank", "score", "fact", "looks wrong", "the model would have said"]
         title = f"audit of {self.plan.graph.name or 'a graph'}: {len(self):,} facts judged"
-        return box(title, table(columns, rows, numbers=(0, 1)), more(len(self) - len(rows), "facts"))
+        return box(title, notebook_table(columns, rows, numbers=(0, 1)), more(len(self) - len(rows), "facts"))
 
 
 _SHOWN = 10

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from hynt import __version__, _let_threads_sleep
-from hynt.cli.help import meant, offer_values, show_plain_help
+from hynt.cli.help import command_meant, offer_values, show_plain_help
 from hynt.cli.options import name_options, offer_si, with_option_groups
 from hynt.cli.output import wrapped
 from hynt.errors import DataError, HyntError, UsageError
@@ -193,7 +193,7 @@ def report_wrong_use(problem: Any, typed: Sequence[str], *, wants_json: bool) ->
     else:
         what = problem.format_message().replace("Value error, ", "")
         command = problem.ctx.command_path if getattr(problem, "ctx", None) else "hynt"
-        line = meant(problem.ctx, typed) if what.startswith(("Missing", "Got unexpected extra")) else ""
+        line = command_meant(problem.ctx, typed) if what.startswith(("Missing", "Got unexpected extra")) else ""
         advice = f"Say {line}; {command} --help tells the rest." if line else f"Run {command} --help."
         error = UsageError(what[:1].lower() + what[1:], where=command, advice=advice)
         report_error(error, wants_json=wants_json)

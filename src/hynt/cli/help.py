@@ -104,7 +104,7 @@ def _argument(argument: Any) -> str:
     return name if argument.required else f"[{name}]"
 
 
-def meant(context: Any, typed: Sequence[str]) -> str:
+def command_meant(context: Any, typed: Sequence[str]) -> str:
     """The command line that was meant, as far as it can be told; "" where it cannot. Words without an option are taken
     for the parts of a fact, in their order.
     """

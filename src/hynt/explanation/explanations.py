@@ -11,7 +11,7 @@ import numpy as np
 from hynt.asking.answers import Answers, NumberAnswer, format_probability
 from hynt.graph.sentences import format_difference
 from hynt.graph.vocabulary import Floats
-from hynt.results import PlainValues, Table, arrow_table, box, quiet, table
+from hynt.results import PlainValues, Table, arrow_table, box, notebook_table, quiet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,8 +44,8 @@ class AttentionWeights:
 class Influence:
     """What the answer becomes without one part of the question. What does not apply to the kind of answer is None."""
 
-    part: str  # head, relation, tail, qualifier 1, value of qualifier 1, all qualifiers
-    says: str  # what is there: Japan, point in time 2024; "" for all qualifiers
+    part: str  # head, relation, tail, qualifier 1, value of qualifier 1, all qualifiers; facts of head, facts of tail
+    says: str  # what is there: Japan; point in time 2024; "" for all qualifiers; of facts, their relation and number
     change: Change
     answer_id: str | None  # the first answer without the part
     answer: str | None
@@ -150,7 +150,7 @@ class Explanation(PlainValues, Table):
         rows = [[one.part, one.says, one.change, *self.cells(one)] for one in self.influences]
         named = "first answer" if self.about is None else f"explained: {self.about}"
         outcome = ["answer", "change"] if self.about is None else ["probability", "change", "rank"]
-        shown = table(["without", "says", "", *outcome], rows, numbers=range(3, 3 + len(outcome)))
+        shown = notebook_table(["without", "says", "", *outcome], rows, numbers=range(3, 3 + len(outcome)))
         return box(self.answers.question, quiet(named), shown, quiet(*self.notes))
 
     def _words(self, one: Influence) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from hynt.errors import DataError, RecordProblem
 from hynt.formats.csv_edges import LABEL_COLUMNS, NODE_LABEL, read_value
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.lines import decoded_json, kind_of, read_object, shown, text_lines
+from hynt.formats.lines import decoded_json, kind_of, quoted, read_object, text_lines
 from hynt.formats.opening import open_bytes
 from hynt.formats.values import check_name
 from hynt.graph.fact import Fact, Number, Qualifier, Value
@@ -137,7 +137,7 @@ class _PropertyGraph:
                 if isinstance(read, Number):
                     yield Fact(node, key, read)
                 elif one is not None:
-                    self._report.leave_out("text-property", f"the property {shown(key)} of a node is {kind_of(one)}.")
+                    self._report.leave_out("text-property", f"the property {quoted(key)} of a node is {kind_of(one)}.")
 
     def _edge(self, given: Any) -> Iterator[Fact]:
         record = _inner(given)
@@ -151,7 +151,7 @@ class _PropertyGraph:
                 if read is not None:
                     pairs.append(Qualifier(check_name(key, "qualifier relation"), read))
                 elif one is not None:
-                    self._report.leave_out("qualifier-bad-value", f"the property {shown(key)} is {kind_of(one)}.")
+                    self._report.leave_out("qualifier-bad-value", f"the property {quoted(key)} is {kind_of(one)}.")
         yield Fact(head, relation, tail, tuple(pairs))
 
     def _value(self, key: str, value: Any) -> Value | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hynt.errors import RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport, write_text_folder
-from hynt.formats.lines import facts_from_lines, kind_of, number_as_head, read_object, shown
+from hynt.formats.lines import facts_from_lines, kind_of, number_as_head, quoted, read_object
 from hynt.formats.values import check_names, empty_name, read_date, spell
 from hynt.graph.fact import Fact, Number, Qualifier, Value, as_pairs
 from hynt.names import advice_on
@@ -73,7 +73,7 @@ def _check_keys(record: dict[str, Any], known: tuple[str, ...]) -> None:
                 "Use train.jsonl, valid.jsonl, test.jsonl.",
             )
         if key not in known:
-            raise RecordProblem("unknown-key", f"the key {shown(key)} is not known here.", advice_on(key[:100], known))
+            raise RecordProblem("unknown-key", f"the key {quoted(key)} is not known here.", advice_on(key[:100], known))
 
 
 def _name(name: object, what: str) -> str:

@@ -273,7 +273,7 @@ def kind_of(value: object) -> str:
     return kinds.get(type(value), "something else")
 
 
-def shown(name: str) -> str:
+def quoted(name: str) -> str:
     """A name for a message, shortened."""
     return repr(shortened(name))
 
@@ -292,7 +292,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(record) != len(pairs):
         raise RecordProblem(
             "duplicate-key",
-            f"the key {shown(str(named_twice(key for key, _ in pairs)))} is given twice.",
+            f"the key {quoted(str(named_twice(key for key, _ in pairs)))} is given twice.",
             "Give it once, with a list of values if need be.",
         )
     return record

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from hynt.errors import RecordProblem
 from hynt.formats.format import ReadOptions, ReadReport
-from hynt.formats.lines import facts_from_lines, kind_of, number_as_head, read_object, shown
+from hynt.formats.lines import facts_from_lines, kind_of, number_as_head, quoted, read_object
 from hynt.formats.values import check_name, parse_number
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Qualifier, Value
 from hynt.graph.units.dates import ImpossibleDate, UnreadableDate, parse_wikidata_time
@@ -60,7 +60,7 @@ class _Roles:
             check_name(role, "role")
             if given == []:
                 raise RecordProblem(
-                    "qualifier-without-value", f"the role {shown(role)} has no value.", "Give it one, or leave it out."
+                    "qualifier-without-value", f"the role {quoted(role)} has no value.", "Give it one, or leave it out."
                 )
             pairs += [(role, self._value(one, role)) for one in (given if isinstance(given, list) else [given])]
         if len(pairs) < 2:
@@ -91,11 +91,11 @@ class _Roles:
                 known = self._read(given, role)
             return known
         raise RecordProblem(
-            "bad-value", f"the value of {shown(role)} is {kind_of(given)}.", "A value is a text, or a list of texts."
+            "bad-value", f"the value of {quoted(role)} is {kind_of(given)}.", "A value is a text, or a list of texts."
         )
 
     def _read(self, text: str, role: str) -> Value:
-        check_name(text, f"value of {shown(role)}")
+        check_name(text, f"value of {quoted(role)}")
         if not _SIGNED.match(text):
             self._known[text] = text
             return text
@@ -106,7 +106,7 @@ class _Roles:
         if amount is None:
             raise RecordProblem(
                 "bad-number",
-                f"{shown(text)} starts as a number and is neither a Wikidata time nor an amount.",
+                f"{quoted(text)} starts as a number and is neither a Wikidata time nor an amount.",
                 "Expected a time as +1903-01-01T00:00:00Z or an amount as +180.",
             )
         self._known[text] = number = Number(parse_number(amount[1]), text, amount[2] or "")
@@ -118,7 +118,7 @@ class _Roles:
                 time, None if precision is None else int(precision), julian=(calendar or "").endswith(_JULIAN)
             )
         except ImpossibleDate as problem:
-            what = f"{shown(text)} is a date that no calendar has."
+            what = f"{quoted(text)} is a date that no calendar has."
             if self._strict:
                 raise RecordProblem("impossible-date", what, "Correct the date, or remove the fact.") from None
             self._report.note("impossible-date", what, "Kept by counting its days on.")

@@ -17,7 +17,7 @@ from hynt.front.jobs import TemporaryFolder, Watching, watched
 from hynt.front.run import Run
 from hynt.front.training import AnyGraph, opened_graph, say_hint
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.results import FoundValues, Table, arrow_table, box, quiet, table, text_rows
+from hynt.results import FoundValues, Table, arrow_table, box, notebook_table, quiet, text_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +75,9 @@ class ModelComparison(FoundValues, Table):
     def _repr_html_(self) -> str:
         from hynt.comparison.table import cost_table, quality_table
 
-        parts = [table(cells.columns, cells.rows) for cells in (quality_table(self.found), cost_table(self.found))]
+        parts = [
+            notebook_table(cells.columns, cells.rows) for cells in (quality_table(self.found), cost_table(self.found))
+        ]
         failed = [f"{name} failed: {why}" for name, why in self.failed.items()]
         return box(f"models on {self.found['graph'] or 'the graph'}", *parts, quiet(*failed))
 

@@ -22,7 +22,7 @@ from hynt.front.jobs import Watching, in_processes, options, watched
 from hynt.front.recorded_run import RecordedRun
 from hynt.graph.fact import DATE_UNIT, Number
 from hynt.names import plural
-from hynt.results import SHOWN, Table, box, more, pairs, table
+from hynt.results import SHOWN, Table, box, more, notebook_table, pairs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,7 +140,7 @@ class ProposalReport(Table):
         return "\n".join([*lines, *(f"{row[2]}  {row[1]}" for row in self._rows(10))])
 
     def _repr_html_(self) -> str:
-        shown = table(["rank", "proposed fact", "probability", "peers"], self._rows(SHOWN), numbers=(0, 2, 3))
+        shown = notebook_table(["rank", "proposed fact", "probability", "peers"], self._rows(SHOWN), numbers=(0, 2, 3))
         return box(f"{len(self):,} proposed facts", shown, more(len(self) - SHOWN, "proposals"))
 
     def _rows(self, count: int) -> list[list[str]]:

@@ -16,7 +16,7 @@ from hynt.evaluation.tables import GROUPINGS, evaluation_tables, headline, row_n
 from hynt.front.jobs import Watching, in_processes, options, watched
 from hynt.front.recorded_run import RecordedRun
 from hynt.names import advice_on
-from hynt.results import FoundValues, Table, arrow_table, box, quiet, table, text_rows
+from hynt.results import FoundValues, Table, arrow_table, box, notebook_table, quiet, text_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +74,9 @@ class EvaluationReport(FoundValues, Table):
         parts = []
         for one in evaluation_tables(self.found):
             parts += [quiet(one.title)] if one.title else []
-            parts.append(table(one.columns, one.rows, numbers=range(len(one.columns) - one.numbers, len(one.columns))))
+            parts.append(
+                notebook_table(one.columns, one.rows, numbers=range(len(one.columns) - one.numbers, len(one.columns)))
+            )
         return box(headline(self.found), *parts, quiet(*self.found.get("notes", ())))
 
 
@@ -217,7 +219,7 @@ class CalibrationReport(FoundValues):
     def _repr_html_(self) -> str:
         if not self.calibrated:
             return box("not calibrated", quiet(self.found["calibration"]["reason"]))
-        return box("calibration", table(CALIBRATION, self.rows(), numbers=range(2, 6)))
+        return box("calibration", notebook_table(CALIBRATION, self.rows(), numbers=range(2, 6)))
 
 
 def _measured(run: Predictor, split: str) -> dict[str, Any]:

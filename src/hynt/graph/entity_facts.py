@@ -23,7 +23,7 @@ from hynt.graph.sentences import Sentences
 from hynt.graph.vocabulary import Flags, Floats, Ids, Vocabulary, begins, spread
 from hynt.markup import Markup, shown
 from hynt.names import plural
-from hynt.results import SHOWN, Table, box, more, pairs, quiet, table
+from hynt.results import SHOWN, Table, box, more, notebook_table, pairs, quiet
 
 _LINES = 10
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -238,7 +238,7 @@ def facts_table(graph: KnowledgeGraph, facts: list[Fact], splits: list[str] | No
         ]
         for place, fact in enumerate(facts)
     ]
-    return table(["head", "relation", "tail", "qualifiers", *([] if splits is None else ["split"])], rows)
+    return notebook_table(["head", "relation", "tail", "qualifiers", *([] if splits is None else ["split"])], rows)
 
 
 MOST_SEARCHED = 10_000

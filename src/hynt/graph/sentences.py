@@ -13,7 +13,7 @@ from typing import Any
 from hynt.graph.fact import DATE_UNIT, Fact, Number, Value
 from hynt.graph.fact_table import FIRST_QUALIFIER
 from hynt.graph.knowledge_graph import KnowledgeGraph
-from hynt.graph.units.conversion import shown, shown_difference
+from hynt.graph.units.conversion import in_display_unit, shown_difference
 from hynt.graph.units.dates import DatePrecision, UnreadableDate, format_date, parse_iso_date, to_calendar
 
 BLANK = "?"
@@ -122,7 +122,7 @@ def format_quantity(value: float, unit: str = "", width: float | None = None, *,
         return format_moment(value, "month") if width < _YEARS else format_moment(float(math.floor(value)))
     if width is not None:
         width = shown_difference(width, unit)[0]
-    value, unit = shown(value, unit)
+    value, unit = in_display_unit(value, unit)
     value = value if width is None else rounded_to(value, width, 0 if around_zero else 2)
     if unit in ("", "1") and value == round(value) and 1000 <= abs(value) < 10_000:
         return f"{value:.0f}".replace("-", "−")  # it may well be a year
@@ -137,7 +137,7 @@ def format_estimate(
     """
     low, high = interval or known or (0.0, 0.0)
     # Between ends of either sign, as people read them, 0.23 says no more than 8.2.
-    around_zero = interval is not None and shown(low, unit)[0] < 0 < shown(high, unit)[0]
+    around_zero = interval is not None and in_display_unit(low, unit)[0] < 0 < in_display_unit(high, unit)[0]
     return format_quantity(value, unit, high - low or abs(value), around_zero=around_zero)
 
 
@@ -164,7 +164,7 @@ def rounded_to(value: float, width: float, least: int = 2) -> float:
 
 def unit_in_words(unit: str) -> str:
     """What stands behind numbers of this unit where people read them, such as years, lb or %."""
-    display = shown(1.0, unit)[1]
+    display = in_display_unit(1.0, unit)[1]
     return _with_unit("", display).strip()
 
 

@@ -34,7 +34,7 @@ from hynt.models.contract import (
     Tokens,
 )
 from hynt.models.layers.tokens import LiteralValues
-from hynt.models.layers.transformer import TokenGroup, Transformer, linear, position_vectors, table
+from hynt.models.layers.transformer import TokenGroup, Transformer, embedding_table, linear, position_vectors
 from hynt.objectives.masked_facts import MaskedFacts
 from hynt.objectives.sampled_softmax import affine_loss
 from hynt.objectives.streams import ItemStream, Phase, PhaseSettings, trainable
@@ -68,10 +68,10 @@ class Hynt(nn.Module):
         if (settings.numbers == "discrete") != (literals is not None):
             raise ValueError('numbers="discrete" needs the values of the literals, and nothing else does')
         # Section 4.1. The last relation is the masked one, m_rel; entity number `entities` is the masked one, m_ent.
-        self.entity = table(tokens, d)
-        self.relation = table(sizes.relations + 1, d)
-        self.number_weight = table(sizes.relations + 1, d)  # w_r
-        self.number_bias = table(sizes.relations + 1, d) if settings.number_bias else None  # b_r
+        self.entity = embedding_table(tokens, d)
+        self.relation = embedding_table(sizes.relations + 1, d)
+        self.number_weight = embedding_table(sizes.relations + 1, d)  # w_r
+        self.number_bias = embedding_table(sizes.relations + 1, d) if settings.number_bias else None  # b_r
         self.hidden_number = nn.Parameter(torch.tensor(0.5))  # m_num
         self.encode_triplet = linear(3 * d, d, bias=settings.encoding_bias)  # W_tri
         self.encode_qualifier = linear(2 * d, d, bias=settings.encoding_bias)  # W_qual
@@ -100,10 +100,10 @@ class Hynt(nn.Module):
         else:
             self.project_triplet, self.project_qualifier = linear(4 * d, d), linear(3 * d, d)
         # Section 4.4: W_ent and b_ent, W_rel and b_rel, w_r and b_r of the answers.
-        self.entity_output = None if settings.tied_output else table(tokens - 1, d)
+        self.entity_output = None if settings.tied_output else embedding_table(tokens - 1, d)
         self.entity_output_bias = nn.Parameter(torch.zeros(tokens - 1))
         self.relation_output = linear(d, sizes.relations)
-        self.number_output = table(sizes.relations, d)
+        self.number_output = embedding_table(sizes.relations, d)
         self.number_output_bias = nn.Parameter(torch.zeros(sizes.relations))
         self.literals = literals
 

@@ -23,7 +23,7 @@ from hynt import markup
 from hynt.errors import UsageError, not_installed
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_moment, format_number, format_quantity
-from hynt.graph.units.conversion import kept, shown, shown_difference
+from hynt.graph.units.conversion import in_display_unit, kept, shown_difference
 from hynt.graph.units.dates import to_calendar
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Scale:
 
     def ticks(self, count: int = 5) -> list[float]:
         """Round values between the ends; on a logarithmic axis powers of ten, or twice and five times them too."""
-        low, high = (shown(one, self.unit)[0] for one in (self.low, self.high))  # round as people read them
+        low, high = (in_display_unit(one, self.unit)[0] for one in (self.low, self.high))  # round as people read them
         return [kept(value, self.unit) for value in self._round(low, high, count)]
 
     def _round(self, low: float, high: float, count: int) -> list[float]:
@@ -67,7 +67,7 @@ class Scale:
 
     def text(self, value: float) -> str:
         """What stands beside a tick."""
-        value, (span, unit) = shown(value, self.unit)[0], shown_difference(self.high - self.low, self.unit)
+        value, (span, unit) = in_display_unit(value, self.unit)[0], shown_difference(self.high - self.low, self.unit)
         return axis_text(value, unit, abs(value) if self.log else span)
 
 
@@ -110,7 +110,7 @@ def unit_text(unit: str) -> str:
     """A unit as it stands behind the name of an axis: `years`, `m²`; nothing for dates and plain numbers."""
     if unit in ("", "1", DATE_UNIT):
         return ""
-    return format_quantity(2.0, shown(2.0, unit)[1]).removeprefix("2").strip()
+    return format_quantity(2.0, in_display_unit(2.0, unit)[1]).removeprefix("2").strip()
 
 
 def _date(value: float, span: float) -> str:

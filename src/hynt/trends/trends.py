@@ -25,7 +25,7 @@ from hynt.graph.lookup import NameLookup
 from hynt.graph.sentences import format_quantity
 from hynt.graph.units.conversion import display_of, with_display
 from hynt.graph.vocabulary import Floats
-from hynt.results import PlainValues, Table, arrow_table, box, quiet, table
+from hynt.results import PlainValues, Table, arrow_table, box, notebook_table, quiet
 from hynt.trends.plan import POINTS, PlannedSeries, TrendPlan, TrendPlanner
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class Trend(PlainValues, Table):
             ends = [self.text(float(f"{one.curve.value[place]:.4g}")) for place in (0, -1)]
             rows.append([one.name, *ends, f"{len(one.at):,}", covered])
         notes = [f"{one.name}: {note}" for one in self.series for note in one.notes]
-        return box(self.title, table(columns, rows, numbers=(1, 2, 3)), quiet(*notes, *self.notes))
+        return box(self.title, notebook_table(columns, rows, numbers=(1, 2, 3)), quiet(*notes, *self.notes))
 
 
 def _series_from(head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Series:

@@ -13,7 +13,7 @@ from hynt.formats.declarations import read_declarations
 from hynt.graph.fact import DATE_UNIT
 from hynt.graph.sentences import format_difference, format_estimate, format_quantity
 from hynt.graph.storage import load_graph
-from hynt.graph.units.conversion import KeptUnit, display_of, kept, showing_si, shown, with_display
+from hynt.graph.units.conversion import KeptUnit, display_of, in_display_unit, kept, showing_si, with_display
 from hynt.reporting.scales import Scale, unit_text
 
 
@@ -34,9 +34,9 @@ from hynt.reporting.scales import Scale, unit_text
 def test_numbers_are_shown_as_people_write_them(value, unit, display, text):
     unit = with_display(unit, display)
     assert format_quantity(value, unit) == text
-    assert kept(shown(value, unit)[0], unit) == pytest.approx(value, rel=1e-15)
+    assert kept(in_display_unit(value, unit)[0], unit) == pytest.approx(value, rel=1e-15)
     with showing_si():
-        assert shown(value, unit) == (value, str(unit))
+        assert in_display_unit(value, unit) == (value, str(unit))
 
 
 def test_a_difference_knows_no_zero_point():

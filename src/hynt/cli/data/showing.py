@@ -111,8 +111,7 @@ _COUNTS = (
 
 def _tell_numbers(result: dict[str, Any], out: Console) -> None:
     from hynt.graph.sentences import format_number, format_quantity
-    from hynt.graph.units.conversion import shown as value_shown
-    from hynt.graph.units.conversion import shown_difference
+    from hynt.graph.units.conversion import in_display_unit, shown_difference
 
     if not result["numbers"]:
         return
@@ -121,7 +120,7 @@ def _tell_numbers(result: dict[str, Any], out: Console) -> None:
     for found in sorted(result["numbers"], key=lambda found: -found["frequency"]):
         unit = found["unit"] if found["unit"] == "date" else ""
         values = (found["minimum"], found["maximum"], found["mean"], found["quantiles"]["0.5"])
-        told = [value_shown(value, found["unit"])[0] for value in values]
+        told = [in_display_unit(value, found["unit"])[0] for value in values]
         # A number of four digits without a unit may be a year, and has no comma.
         may_be_year = found["unit"] in ("", "1", "date")
         *shown, median = (format_quantity(one, unit) if may_be_year else format_number(one) for one in told)

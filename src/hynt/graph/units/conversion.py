@@ -12,7 +12,7 @@ the same number in the same unit is the same double everywhere.
 
 People may read another unit: an area is kept in m² and shown in km². There a relation's unit is a `KeptUnit`. It is a
 text like any other, equal to the unit that
-numbers are kept in, so that nobody who computes or stores has to know; what shows numbers asks `shown` here.
+numbers are kept in, so that nobody who computes or stores has to know; what shows numbers asks `in_display_unit`.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def display_of(unit: str) -> str:
     return unit.display if isinstance(unit, KeptUnit) else ""
 
 
-def shown(value: float, unit: str) -> tuple[float, str]:
+def in_display_unit(value: float, unit: str) -> tuple[float, str]:
     """A number as people read it, and its unit."""
     display = "" if _IN_SI.get() else display_of(unit)
     return (_conversion(str(unit), display)[0](value), display) if display else (value, str(unit))
@@ -258,7 +258,7 @@ def shown_difference(value: float, unit: str) -> tuple[float, str]:
 
 
 def kept(value: float, unit: str) -> float:
-    """The number that people read as this, in the unit that it is kept in: the inverse of `shown`."""
+    """The number that people read as this, in the unit that it is kept in: the inverse of `in_display_unit`."""
     display = "" if _IN_SI.get() else display_of(unit)
     return between_ratios(display, str(unit))(value) if display else value
 

@@ -213,7 +213,7 @@ def attend_to_itself(value: Tensor, dropout: Dropout) -> Tensor:
 # start").
 
 
-def table(rows: int, dimension: int) -> nn.Parameter:
+def embedding_table(rows: int, dimension: int) -> nn.Parameter:
     """(rows, dimension): vectors of entities or relations, or the weights of an output with `rows` candidates."""
     return nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, dimension)))
 

@@ -230,7 +230,7 @@ def _also_unknown(served: ServedRun, form: AskedForm, told: set[str]) -> list[Fa
 def _explained_fault(form: AskedForm, fault: Fault) -> dict[str, Any]:
     """A fault with the field it is about, and questions that may have been meant."""
     place = field_of(fault.pointer or "")
-    told = meant(fault)
+    told = refusal(fault)
     near = [one | {"address": form.filled.put(place, one["value"]).address} for one in told["near"]]
     return {**told, "place": place, "near": near}
 
@@ -245,7 +245,7 @@ def field_of(pointer: str) -> str:
     return path.removeprefix("/") if path in ("/head", "/relation", "/tail") else ""
 
 
-def meant(fault: Fault) -> dict[str, Any]:
+def refusal(fault: Fault) -> dict[str, Any]:
     """A refusal as a page says it, with a heading and what may have been meant."""
     listed = told_apart([asdict(one) for one in (fault.namesakes or fault.nearest)[:SUGGESTED]])
     heading = "Which one" if fault.namesakes else "Did you mean"

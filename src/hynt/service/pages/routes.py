@@ -17,7 +17,7 @@ from hynt.graph.lookup import EntityPosition
 from hynt.runs.journal import Journal
 from hynt.runs.place import name_in_commands
 from hynt.service.http.problems import HttpProblem
-from hynt.service.pages.answers import answered, meant, told
+from hynt.service.pages.answers import answered, refusal, told
 from hynt.service.pages.doubtful import KINDS, PAGE, Doubtful, audit_path, why
 from hynt.service.pages.overview import (
     described,
@@ -148,7 +148,7 @@ def _unknown(request: Request, problem: HttpProblem, name: str) -> Response:
     """A name that is unknown or ambiguous: each likely meaning links to the page that was asked for."""
     where, fault = request.url.path, problem.faults[0]
     is_relation = where == "/relation"
-    told = meant(fault)
+    told = refusal(fault)
     near = [one | {"address": address(where, [("id", one["value"])])} for one in told["near"]]
     unknown = "No relation is called that" if is_relation else "Nothing is known by that name"
     title = "Several are called that" if fault.namesakes else unknown

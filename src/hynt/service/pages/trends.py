@@ -12,7 +12,7 @@ from hynt.graph.units.conversion import with_display
 from hynt.markup import Markup
 from hynt.reporting.trend_chart import series_chart, series_plot, series_title, together_chart
 from hynt.service.http.problems import Fault
-from hynt.service.pages.answers import field_of, meant
+from hynt.service.pages.answers import field_of, refusal
 from hynt.service.pages.questions import AskedForm, address
 from hynt.service.served_run import ServedRun
 from hynt.trends.trends import Series, Trend
@@ -101,7 +101,7 @@ class TrendForm:
 async def explained_fault(served: ServedRun, form: TrendForm, fault: Fault) -> dict[str, Any]:
     """A fault with the field it is about, and trends that may have been meant."""
     place = _place(form, fault)
-    told = meant(fault)
+    told = refusal(fault)
     if place == "relation" and not told["near"]:
         some = await served.relations("", "number", 0, 12)
         held = [one for one in some["relations"] if one["facts"]][:6]
