@@ -102,14 +102,16 @@ def test_defaults_are_what_validation_places_first_where_several_were_tried(tmp_
         measured = {"minutes": 3.0, "on": "cpu"}
         return Row(f"{graph} {model}", [], "cpu", model=model, graph=graph, runs=[Run(0, metrics)], measured=measured)
 
-    sizes = {"splits": {"train": 400}, "number_tails": 100}
-    plan = Row("plan", [], "cpu", measured={"planned": [], "graphs": {"one": sizes, "two": sizes}})
+    sizes = {"splits": {"train": 400, "valid": 50}, "number_tails": 100}
+    plan = Row("plan", [], "cpu", measured={"planned": [], "graphs": dict.fromkeys(("one", "two", "three"), sizes)})
     rows = [row("one", "hynt", 0.3), row("one", "transea", 0.4), row("two", "hynt", 0.3), plan]
+    rows += [row("three", "hynt", 0.3), row("three", "transea", 0.32)]  # by chance, on 100 questions
     both = row("one", "hynt and transea", 0.9)
     both.measured["several_as_one"] = 2
     write_defaults(ResultFile("models", [*rows, both]), tmp_path / "defaults.json")
-    (found,) = json.loads((tmp_path / "defaults.json").read_text(encoding="utf-8"))
+    found, by_chance = json.loads((tmp_path / "defaults.json").read_text(encoding="utf-8"))
     assert Case(**found) == Case("one", "cpu", 3.0, 400, 0.25, "transea")
+    assert Case(**by_chance) == Case("three", "cpu", 3.0, 400, 0.25, "hynt")
 
 
 def test_the_shipped_defaults_are_those_of_the_shipped_study(tmp_path):
