@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hynt.errors import DataError
 from hynt.formats.from_python import graph_from_facts
-from hynt.formats.importing import ImportOptions, read_graph
+from hynt.formats.importing import ImportOptions, check_source, read_graph
 from hynt.formats.parquet import BATCH_ROWS, write_graph
 from hynt.graph.fact import Fact, Number, Qualifier
 from hynt.graph.storage import save_graph
@@ -109,7 +109,7 @@ def test_bad_rows_are_rejected_with_their_number(tmp_path, change, reason, what)
 @pytest.mark.parametrize(
     "columns, message",
     [
-        ({"x": ["a"]}, "the columns head, relation are missing."),
+        ({"x": ["a"]}, "facts have the columns head, relation and tail, and these are x."),
         ({"hed": ["a"], "relation": ["r"], "tail": ["b"]}, "the column head is missing. Did you mean hed?"),
         ({"head": ["a"], "relation": ["r"]}, "the columns tail_entity and tail_number are both missing, and so"),
         ({"head": [1], "relation": ["r"], "tail": ["b"]}, "the column head has the type int64. It holds strings."),
@@ -203,3 +203,16 @@ def test_nothing_is_left_behind_when_the_target_exists(tmp_path):
     with pytest.raises(DataError, match="already exists"):
         write_graph(graph, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_columns_that_are_not_read_are_told_with_what_reads_them(tmp_path):
+    facts = {"head": ["A"], "relation": ["knows"], "tail": ["B"], "unit": [""], "year": [2001], "place": ["x"]}
+    pq.write_table(pa.table(facts), tmp_path / "facts.parquet")
+    report, _ = check_source(tmp_path / "facts.parquet", "")
+    (hint,) = report.hints
+    assert hint.startswith("of facts.parquet the columns year, place were not read.")
+    assert hint.endswith('hynt.graph_from_table(pandas.read_parquet("facts.parquet"))')
+    pq.write_table(pa.table({"club": ["A"], "seats": [1]}), tmp_path / "clubs.parquet")
+    with pytest.raises(DataError, match="and these are club, seats") as problem:
+        check_source(tmp_path / "clubs.parquet", "")
+    assert 'graph_from_table(pandas.read_parquet("clubs.parquet"), head=COLUMN, wide=True)' in problem.value.advice

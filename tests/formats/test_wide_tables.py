@@ -317,3 +317,12 @@ def test_a_problem_names_its_column_and_every_reason_is_shown(tmp_path):
     assert report.problems[0].what == "runtime: '0 reels' is not a number."
     assert len(report.problems) == 20
     assert report.problems[-1].what.startswith("year: 'soon' is not")
+
+
+def test_a_misspelt_column_is_told_however_much_else_there_is_to_tell(tmp_path):
+    path = tmp_path / "clubs.csv"
+    path.write_text("club,Capacity\nc,5\n" + "".join(f"c{number},n/a\n" for number in range(30)), encoding="utf-8")
+    report, _ = check_source(path, "", ImportOptions(ReadOptions(wide=True, head="club", numeric=("capacity",))))
+    assert report.noted == {"missing-value": 30, "unused-name": 1}
+    (told,) = [note for note in report.notes if note.reason == "unused-name"]
+    assert told.advice == "Did you mean Capacity? Known here: Capacity."

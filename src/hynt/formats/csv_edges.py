@@ -29,7 +29,7 @@ from hynt.formats.source_files import bare_name
 from hynt.formats.values import check_name, read_written_date, read_written_quantity
 from hynt.graph.fact import DATE_UNIT, Fact, Qualifier, Value
 from hynt.graph.units.conversion import lookup
-from hynt.names import as_given, shortened
+from hynt.names import advice_on, as_given, shortened
 
 NODE_LABEL = ":LABEL"
 """The relation between a node and its labels."""
@@ -131,9 +131,9 @@ class _EdgeRows:
                 f"add: --several {as_given(listed)}{' --several-by pipe' if ';' not in example else ''}"
             )
         for name in sorted(self._unused):
-            self._report.note(
-                "unused-name", f"{name!r} is neither a column nor a relation here.", "Check its spelling."
-            )
+            columns = [column.name for column in (*self._layout.properties, *self._layout.qualifiers)]
+            advice = advice_on(name, columns) if columns else "Check its spelling."
+            self._report.note("unused-name", f"{name!r} is neither a column nor a relation here.", advice)
 
     def _edge(self, head: NameColumn, relation: NameColumn | None, tail: NameColumn, fields: list[str]) -> Fact:
         subject = _identity(fields, head, "head")

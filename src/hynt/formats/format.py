@@ -148,17 +148,13 @@ class ReadReport:
     def reject(self, problem: RecordProblem, *, where: str = "") -> None:
         """Count a record that was read and cannot be kept."""
         self.rejected[problem.reason] += 1
-        if len(self.problems) == PROBLEMS_SHOWN and self.rejected[problem.reason] == 1:
-            reasons = Counter(shown.reason for shown in self.problems)  # every reason is shown once: one goes for it
-            self.problems.remove(next(one for one in reversed(self.problems) if reasons[one.reason] > 1))
-        if len(self.problems) < PROBLEMS_SHOWN:
-            self.problems.append(ReportedProblem(where or self.where, problem.reason, problem.what, problem.advice))
+        told = ReportedProblem(where or self.where, problem.reason, problem.what, problem.advice)
+        _list(told, self.problems, is_first=self.rejected[problem.reason] == 1)
 
     def note(self, reason: str, what: str, advice: str = "") -> None:
         """Count something odd about a record that is kept all the same."""
         self.noted[reason] += 1
-        if len(self.notes) < PROBLEMS_SHOWN:
-            self.notes.append(ReportedProblem(self.where, reason, what, advice))
+        _list(ReportedProblem(self.where, reason, what, advice), self.notes, is_first=self.noted[reason] == 1)
 
     def leave_out(self, reason: str, what: str, advice: str = "It is left out.") -> None:
         """Count something that the source says and a graph does not hold."""
@@ -189,6 +185,15 @@ class ReadReport:
             "hints": list(dict.fromkeys(self.hints)),
             "beside": [beside._asdict() for beside in self.beside],
         }
+
+
+def _list(told: ReportedProblem, listed: list[ReportedProblem], *, is_first: bool) -> None:
+    """Adds it while there is room; the first of its reason is always shown, and one of a reason with several goes."""
+    if len(listed) == PROBLEMS_SHOWN and is_first:
+        reasons = Counter(shown.reason for shown in listed)
+        listed.remove(next(one for one in reversed(listed) if reasons[one.reason] > 1))
+    if len(listed) < PROBLEMS_SHOWN:
+        listed.append(told)
 
 
 def write_folder(

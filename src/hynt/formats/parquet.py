@@ -20,7 +20,7 @@ from hynt.formats.format import ReadOptions, ReadReport, write_folder
 from hynt.formats.opening import stat_of
 from hynt.formats.values import check_finite, check_name
 from hynt.graph.fact import Fact, Number, Qualifier, Value
-from hynt.names import advice_on, named_twice
+from hynt.names import advice_on, named_twice, shortened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +42,7 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
     size = stat_of(path).st_size
     try:
         with pq.ParquetFile(path) as file:
+            _look_at_columns(file.schema_arrow.names, path, report)
             rows = RowReader(file.schema_arrow, f"{path}", _units_beside(path))
             total = max(file.metadata.num_rows, 1)
             for batch in bounded_batches(file, BATCH_ROWS, rows.columns, size, str(path)):
@@ -51,6 +52,25 @@ def read_facts(path: Path, options: ReadOptions, report: ReadReport) -> Iterator
                 report.bytes_read += int(size * batch.num_rows / total)
     except UNREADABLE as problem:
         raise broken(path, problem) from None
+
+
+def _look_at_columns(names: Sequence[str], path: Path, report: ReadReport) -> None:
+    """Refuses a table of things, and tells columns that nothing reads, with what reads them."""
+    table = f'pandas.read_parquet("{path.name}")'
+    if not {"head", "relation"} & set(names):
+        raise DataError(
+            f"facts have the columns head, relation and tail, and these are {shortened(', '.join(names), 200)}.",
+            where=str(path),
+            advice=f"If each row is one thing, make the graph in Python: hynt.graph_from_table({table}, head=COLUMN, "
+            "wide=True).",
+        )
+    unread = [name for name in names if name not in FACT_COLUMNS]
+    if unread and "tail" in names:
+        listed = ", ".join(map(shortened, unread[:5]))
+        report.hints.append(
+            f"of {path.name} the columns {listed} were not read. If they are qualifiers, make the graph in Python: "
+            f"hynt.graph_from_table({table})"
+        )
 
 
 def write_graph(graph: KnowledgeGraph, path: Path, describe: Callable[[Path], str] | None = None) -> list[Path]:
