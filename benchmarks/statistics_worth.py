@@ -19,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 
 from benchmarks.result_file import graph_fingerprint, write_measured
-from hynt.evaluation.combining import combined, fit_weights
+from hynt.evaluation.combining import QUESTIONS, combined, fit_weights
 from hynt.evaluation.evaluator import Evaluator
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.models.combination import Combination
@@ -48,7 +48,7 @@ def halves(graph: KnowledgeGraph, seed: int = 0) -> tuple[KnowledgeGraph, Knowle
     )
 
 
-def worth(loaded: LoadedRun, without: Collection[str]) -> dict[str, float]:
+def worth(loaded: LoadedRun, without: Collection[str], questions: int = QUESTIONS) -> dict[str, float]:
     """The figures of a run with all statistics but these, each fact judged by weights that were fitted on others."""
     whole = loaded.model
     models = whole.trained_members() if isinstance(whole, Combination) else [whole]
@@ -61,7 +61,8 @@ def worth(loaded: LoadedRun, without: Collection[str]) -> dict[str, float]:
         trained = [f"run {number}" for number in range(len(models))]
         answers = frozenset().union(*(one.answers for one in models))
         ranges = number_ranges(facts)
-        weights = fit_weights([*trained, *names], members, fitting, answers, 0, ranges, len(models))
+        every, count = [*trained, *names], len(models)
+        weights = fit_weights(every, members, fitting, answers, 0, ranges, count, questions=questions)
         found = judging.evaluate(combined(models, facts, weights)).to_mapping()
         for task in ("link", "relation", "number"):
             if task in found:
@@ -79,13 +80,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="a run folder, trained on the training split alone")
     parser.add_argument("--without", nargs="+", choices=[*STATISTICS, *FORMER], default=list(STATISTICS))
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="of each kind, by which weights are fitted")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     loaded = load_run(given.run)
-    rows: dict[str, Any] = {"all": worth(loaded, ())}
+    rows: dict[str, Any] = {"all": worth(loaded, (), given.questions)}
     print("all:", json.dumps(rows["all"]), flush=True)
     for name in given.without:
-        rows[name] = worth(loaded, {name})
+        rows[name] = worth(loaded, {name}, given.questions)
         print(f"without {name}:", json.dumps(rows[name]), flush=True)
     made = loaded.graph.name or given.run.name
     write_measured(given.out, rows, str(__doc__), graph=made, fingerprint=graph_fingerprint(loaded.graph))

@@ -120,6 +120,9 @@ def test_of_very_many_candidates_fewer_questions_are_asked(monkeypatch):
         assert max(asked[False]) > 100  # numbers have no candidates, and relations few
         assert max(asked[True][3:]) > 100
         assert (asked[True][:3] == [30, 30, 30]) == (most != 10**9)
+        asked[True].clear()
+        fitted(["hynt"], [model], data.facts, valid, questions=2 * combining.QUESTIONS)
+        assert (asked[True][:3] == [60, 60, 60]) == (most != 10**9)
 
 
 def test_of_members_that_cannot_answer_nothing_is_kept_while_others_are_weighed(monkeypatch):

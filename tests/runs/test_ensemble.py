@@ -9,6 +9,7 @@ import torch
 
 import hynt
 from hynt.errors import UsageError
+from hynt.evaluation import combining
 from hynt.files import index_text, read_index
 from hynt.graph.storage import load_graph
 from hynt.models.combination import Combination
@@ -51,6 +52,14 @@ def test_an_ensemble_answers_and_evaluates_like_any_run(joined):
     assert len(joined.predict("p1", "P19", "?").to_pandas())
     assert len(joined.predict("p1", "height", "?").to_pandas())
     assert joined.explain("p1", "P26", "?", {"place": "t1"}).influences
+
+
+def test_it_is_weighed_by_more_questions_than_a_run_that_ends(members, monkeypatch):
+    kind, most = combining._Kind, []
+    monkeypatch.setattr(combining, "_Kind", lambda *given: most.append(given[5]) or kind(*given))
+    hynt.ensemble(members[:2], device="cpu")
+    assert set(most) == {combining.MANY_QUESTIONS}
+    assert combining.MANY_QUESTIONS > combining.QUESTIONS
 
 
 def test_it_moves_as_one_folder_and_answers_the_same(joined, tmp_path):

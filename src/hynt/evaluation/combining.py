@@ -49,9 +49,11 @@ from hynt.models.training_statistics import number_ranges
 from hynt.models.trivial import FORMER, STATISTICS, statistic
 
 QUESTIONS, FEW_QUESTIONS, MOST_SCORES = 4_000, 1_000, 200_000_000
-"""Questions of each capability; more change the weights in the third place. Fewer, down to the second, where so many
-questions with all their candidates are more than the third.
+"""Questions of each capability when a run is finished. Fewer, down to the second, where so many questions with all
+their candidates are more than the third.
 """
+MANY_QUESTIONS = 12_000
+"""The same for ensembles, which may take their time: so that more relations have enough for weights of their own."""
 HIGHEST, AT_RANDOM = 64, 64
 """Candidates kept: the highest of each member, and some of the rest."""
 
@@ -65,11 +67,12 @@ def fit_weights(
     ranges: Tensor | None = None,
     trained: int = 1,
     tick: Callable[[int, int], None] = lambda done, total: None,
+    questions: int = QUESTIONS,
 ) -> Weights:
     """The weights of these members, of which the first were `trained`, for the evaluator's split, which none of them
     was trained on; `ranges` are those of the combination. `tick` hears how many scores are weighed, of how many.
     """
-    plain, kinds = _to_weigh(names, members, evaluator, answers, ranges)
+    plain, kinds = _to_weigh(names, members, evaluator, answers, ranges, questions)
     groups: dict[Capability, GroupWeights] = {}
     sizes = [one.scores for one in kinds]
     with scoring_conditions(plain):
@@ -87,13 +90,14 @@ def _to_weigh(
     evaluator: Evaluator,
     answers: frozenset[Capability],
     ranges: Tensor | None,
+    questions: int = QUESTIONS,
 ) -> tuple[Combination, list[_Kind]]:
     """The members side by side, none of them weighed, and what they are asked for it."""
     plain = Combination(evaluator.facts.sizes, members, Weights(tuple(names), {}), answers, ranges=ranges)
     plain.to(evaluator.device)
     if Part.OBSERVED_FACTS in plain.reads:
         give_observed(plain, evaluator.observed_facts)
-    return plain, [one for one in _kinds(evaluator, members) if one.capability in answers]
+    return plain, [one for one in _kinds(evaluator, members, questions) if one.capability in answers]
 
 
 class _Kind(NamedTuple):
@@ -104,6 +108,7 @@ class _Kind(NamedTuple):
     able: list[bool]
     chosen: Ids  # among the evaluator's questions
     candidates: int
+    most: int  # questions
     rows: int = ROWS_ON_CPU  # of a tile, at most
 
     @property
@@ -112,7 +117,7 @@ class _Kind(NamedTuple):
 
     @property
     def questions(self) -> int:
-        return min(len(self.chosen), _most_questions(self.candidates))
+        return min(len(self.chosen), self.most)
 
     @property
     def scores(self) -> int:
@@ -135,7 +140,7 @@ class _Kind(NamedTuple):
         return chosen, Tiling.of(qualifiers, evaluator.device, rows)
 
 
-def _kinds(evaluator: Evaluator, members: Sequence[Model]) -> Iterator[_Kind]:
+def _kinds(evaluator: Evaluator, members: Sequence[Model], questions: int) -> Iterator[_Kind]:
     """Those that the split asks and somebody answers."""
     for task, position in product(evaluator.tasks, POSITIONS):
         able = [(Task[task.upper()], position) in member.answers for member in members]
@@ -143,7 +148,7 @@ def _kinds(evaluator: Evaluator, members: Sequence[Model]) -> Iterator[_Kind]:
         chosen = chosen[position_group(evaluator.questions.position[chosen]) == POSITION_GROUPS.index(position)]
         if len(chosen) and any(able):
             count = 1 if task == "number" else _candidates(evaluator.graph, task)
-            yield _Kind(task, position, able, chosen, count)
+            yield _Kind(task, position, able, chosen, count, _most_questions(count, questions))
 
 
 def _asked(model: Combination, evaluator: Evaluator, kind: _Kind, seed: int) -> Asked:
@@ -195,8 +200,8 @@ def _kept(candidates: int, able: int) -> int:
     return min(candidates, HIGHEST * able + AT_RANDOM) + 1
 
 
-def _most_questions(candidates: int) -> int:
-    return min(QUESTIONS, max(FEW_QUESTIONS, MOST_SCORES // candidates))
+def _most_questions(candidates: int, questions: int) -> int:
+    return min(questions, max(FEW_QUESTIONS, MOST_SCORES * questions // QUESTIONS // candidates))
 
 
 _COPIES, _STATISTICS = 3, 20_000_000
@@ -212,7 +217,7 @@ def weighing_bytes(answers: frozenset[Capability], graph: KnowledgeGraph, split:
     tasks: tuple[TaskName, ...] = ("link", "relation")
     for task, position in product(tasks, POSITIONS):
         able, count = sum((Task[task.upper()], position) in one for one in members), _candidates(graph, task)
-        questions = min(max(len(table), table.qualifier_total), _most_questions(count))
+        questions = min(max(len(table), table.qualifier_total), _most_questions(count, QUESTIONS))
         most = max(most, questions * _kept(count, able) * able)
     return max(_COPIES * 8 * most + _STATISTICS, building_bytes(facts))
 
@@ -294,11 +299,12 @@ def fitted(
     evaluator: Evaluator,
     seed: int = 0,
     tick: Callable[[int, int], None] = lambda done, total: None,
+    questions: int = QUESTIONS,
 ) -> Weights:
     """The weights of trained models and of all statistics, fitted on the evaluator's split."""
     members, answers = _with_statistics(models, facts)
     every = [*names, *STATISTICS]
-    return fit_weights(every, members, evaluator, answers, seed, number_ranges(facts), len(models), tick)
+    return fit_weights(every, members, evaluator, answers, seed, number_ranges(facts), len(models), tick, questions)
 
 
 def _with_statistics(models: Sequence[Model], facts: FactTensors) -> tuple[list[Model], frozenset[Capability]]:

@@ -407,7 +407,7 @@ def ensemble(
     >>> hynt.ensemble(runs, out="runs/both").described()["model"]
     'ensemble'
     """
-    from hynt.evaluation.combining import combined, fitted
+    from hynt.evaluation.combining import MANY_QUESTIONS, combined, fitted
     from hynt.kernels.device import chosen_device
     from hynt.runs.ensemble import Ensemble, Member, refuse_members
     from hynt.runs.journal import Journal
@@ -434,7 +434,7 @@ def ensemble(
         made = Ensemble(loaded[0].graph, replace(loaded[0].scaling, expectation=None), members, target)
         evaluator = evaluator_of(made.settings, made.graph, made.scaling, made.literals, target)
         facts = made.facts()
-        weights, means = fitted(made.names, made.models(), facts, evaluator), None
+        weights, means = fitted(made.names, made.models(), facts, evaluator, questions=MANY_QUESTIONS), None
         if made.scaling.is_log.any():
             numbers = replace(evaluator, tasks=("number",))
             means = fitted_means(made.settings, numbers, combined(made.models(), facts, weights))
