@@ -100,7 +100,7 @@ def test_every_verb_is_there_and_explains_itself(capsys):
             "error: missing argument 'GRAPH'.\n  where: hynt train\n"
             "  what to do: Say hynt train GRAPH; hynt train --help tells the rest.\n",
         ),
-        (["update", "world", "a", "b"], "error: got unexpected extra argument(s) (b)\n  where: hynt update\n"),
+        (["update", "world", "a", "b"], "error: unexpected words: b.\n  where: hynt update\n"),
         (["train", "world", "--epochs", "0"], "error: invalid value for '--epochs': "),
     ],
 )
@@ -132,6 +132,13 @@ def test_what_was_meant_is_written_out(typed, line, capsys):
     verb = arguments[0]
     advice = f"Say hynt {line}; hynt {verb} --help tells the rest." if line else f"Run hynt {verb} --help."
     assert f"  what to do: {advice}\n" in capsys.readouterr().err
+
+
+def test_a_file_of_questions_is_for_another_verb(tmp_path, capsys):
+    (tmp_path / "q.csv").write_text("head,relation,tail\n")
+    assert run(["predict", "world", str(tmp_path / "q.csv")]) == 2
+    line = f"Say hynt complete world {tmp_path / 'q.csv'} --out FILE.parquet; hynt complete --help tells the rest."
+    assert f"  what to do: {line}\n" in capsys.readouterr().err
 
 
 @pytest.fixture

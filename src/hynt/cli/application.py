@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -194,7 +195,9 @@ def report_wrong_use(problem: Any, typed: Sequence[str], *, wants_json: bool) ->
         what = problem.format_message().replace("Value error, ", "")
         command = problem.ctx.command_path if getattr(problem, "ctx", None) else "hynt"
         line = command_meant(problem.ctx, typed) if what.startswith(("Missing", "Got unexpected extra")) else ""
-        advice = f"Say {line}; {command} --help tells the rest." if line else f"Run {command} --help."
+        what = re.sub(r"^Got unexpected extra argument(?:s|\(s\))? \((.*)\)\.?$", r"unexpected words: \1.", what)
+        told = command if line.startswith(command) else " ".join(line.split()[:2])  # another verb was meant
+        advice = f"Say {line}; {told} --help tells the rest." if line else f"Run {command} --help."
         error = UsageError(what[:1].lower() + what[1:], where=command, advice=advice)
         report_error(error, wants_json=wants_json)
     return UsageError.exit_code

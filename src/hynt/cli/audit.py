@@ -11,7 +11,6 @@ from hynt.cli.options import AsOf, Device, argument, option, said
 from hynt.cli.output import Output, note_to_person, print_table
 from hynt.progress import duration, visible
 from hynt.runs import LARGEST_SEED
-from hynt.runs.place import is_packaged, run_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,6 +53,7 @@ def audit(
     The same command resumes an audit that was stopped.
     """
     from hynt.front.auditing import audit as audited
+    from hynt.runs.place import is_packaged, run_place
 
     if is_packaged(run_place(source)):
         note_to_person(

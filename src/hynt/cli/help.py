@@ -113,6 +113,8 @@ def command_meant(context: Any, typed: Sequence[str]) -> str:
     typed = typed[len(context.command_path.split()) - 1 :]
     words = list(takewhile(lambda word: not word.startswith("-"), typed))
     rest, extra = list(typed[len(words) :]), words[len(arguments) :]
+    if context.command.name == "predict" and len(extra) == 1 and Path(extra[0]).is_file():
+        return f"hynt complete {' '.join(map(shlex.quote, words))} --out FILE.parquet"  # a file of questions
     parts = [name for name in ("--head", "--relation", "--tail") if any(name in one.opts for one in options)]
     if len(extra) > len(parts) or any(one.nargs == -1 for one in arguments):
         return ""

@@ -104,7 +104,7 @@ def graph_folder(source: str | os.PathLike[str]) -> Path:
         raise UsageError(
             "this is a file, and a graph is a folder.",
             where=str(source),
-            advice=f"Import it first: hynt data import {source} --format F --out GRAPH.",
+            advice=f"Import it first: hynt data import {source} --out GRAPH.",
         )
     if not folder.is_dir():
         near = nearest(str(source), BUILT_IN)
