@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from benchmarks.result_file import write_measured
 from hynt import __version__
 from hynt.asking.predictor import Predictor
-from hynt.calibration.calibration import SPLIT, NumberReading, read_numbers
+from hynt.calibration.held_out import SPLIT, NumberReading, read_numbers
 from hynt.calibration.intervals import (
     ENOUGH,
     fit_conditional_radii,

@@ -13,7 +13,7 @@ import torch
 from benchmarks import interval_coverage
 from benchmarks.result_file import read_measured
 from hynt import progress
-from hynt.calibration.calibration import read_numbers
+from hynt.calibration.held_out import read_numbers
 from hynt.calibration.measuring import coverage, measure
 from hynt.errors import DataError, UsageError
 from hynt.files import index_text

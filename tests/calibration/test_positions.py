@@ -12,8 +12,8 @@ import torch
 from hynt import number
 from hynt.asking.predictor import Predictor
 from hynt.batches.fact_slots import HEAD_ROLE, ROLES, TAIL_ROLE
-from hynt.calibration import calibration
-from hynt.calibration.calibration import Calibration, calibrate, held_out
+from hynt.calibration.calibration import Calibration, calibrate
+from hynt.calibration.held_out import held_out
 from hynt.calibration.measuring import measure
 from hynt.calibration.temperature import KEPT
 from hynt.errors import DataError
@@ -219,7 +219,7 @@ def test_the_test_split_has_no_part_in_the_fit(drawn, monkeypatch):
         seen.append(set(tables))
         return KnownAnswers.build(tables, is_number)
 
-    monkeypatch.setattr(calibration, "KnownAnswers", type("Watched", (), {"build": staticmethod(watched)}))
+    monkeypatch.setattr("hynt.calibration.held_out.KnownAnswers", type("Watched", (), {"build": staticmethod(watched)}))
     held_out(drawn.loaded, "valid", "relation", CPU)
     assert seen == [{"train", "valid"}]
     held_out(drawn.loaded, "test", "relation", CPU)
@@ -232,7 +232,7 @@ def test_scores_are_made_once_for_all_temperatures(drawn, monkeypatch):
     (kept, *_) = held_out(drawn.loaded, "valid", "link", CPU).values()
     once = len(made)
     found = [kept.first_answers(beta) for beta in (1.0, 2.0, 0.5)]
-    monkeypatch.setattr(calibration, "KEPT_BYTES", 0)
+    monkeypatch.setattr("hynt.calibration.held_out.KEPT_BYTES", 0)
     (put_together, *_) = held_out(drawn.loaded, "valid", "link", CPU).values()
     assert put_together.gaps.gap.shape == (len(kept), KEPT)
     for one, beta in zip(found, (1.0, 2.0, 0.5), strict=True):

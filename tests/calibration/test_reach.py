@@ -11,7 +11,8 @@ import torch
 
 from benchmarks import interval_coverage
 from hynt import number
-from hynt.calibration.calibration import CALIBRATION, read_numbers
+from hynt.calibration.calibration import CALIBRATION
+from hynt.calibration.held_out import read_numbers
 from hynt.calibration.intervals import fit_conditional_radii
 from hynt.calibration.measuring import measure
 from hynt.calibration.reach import BINS, DRAWN, SIDE, AskedNumbers, ResidualScale

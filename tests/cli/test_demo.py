@@ -12,7 +12,7 @@ import torch
 
 from hynt.asking import examples
 from hynt.asking.examples import EXAMPLES, _answers, held_out_examples
-from hynt.calibration.calibration import held_out
+from hynt.calibration.held_out import held_out
 from hynt.formats.from_python import graph_from_facts
 from hynt.front.run import load
 from hynt.graph.fact_table import HEAD, POSITION_GROUPS, RELATION, TAIL

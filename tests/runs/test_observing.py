@@ -11,7 +11,7 @@ import torch
 import hynt
 from hynt.asking.question import ask
 from hynt.auditing.judges import AuditFolder
-from hynt.calibration.calibration import held_out, read_numbers
+from hynt.calibration.held_out import held_out, read_numbers
 from hynt.errors import UsageError
 from hynt.evaluation.evaluator import Evaluator
 from hynt.explanation.explaining import folds_of_answers
@@ -114,7 +114,7 @@ def test_calibration_of_probabilities_judges_without_the_fact(run, task, positio
 
         read_tiles(*given[:-1], work, **told)
 
-    monkeypatch.setattr("hynt.calibration.calibration.read_tiles", watched)
+    monkeypatch.setattr("hynt.calibration.held_out.read_tiles", watched)
     assert len(held_out(run.loaded, "valid", task, CPU)[POSITION_GROUPS[position]])
     scores = torch.cat(tiles).numpy()
     assert np.abs(scores - blind).max(1).min() < 1e-5

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from hynt.asking.predictor import Predictor
-from hynt.calibration.calibration import RANKED, SPLIT, Calibration, HeldOut, calibration_of, held_out, read_numbers
+from hynt.calibration.calibration import RANKED, Calibration, calibration_of
+from hynt.calibration.held_out import SPLIT, HeldOut, held_out, read_numbers
 from hynt.errors import DataError
 from hynt.evaluation.metrics import TaskName
 from hynt.files import index_text, read_index, write_whole

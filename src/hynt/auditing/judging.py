@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hynt.asking.refusals import in_reach
-from hynt.calibration.calibration import HeldOut
+from hynt.calibration.held_out import HeldOut
 from hynt.calibration.temperature import first_answers, fit_inverse_temperature
 from hynt.errors import DataError
 from hynt.evaluation.metrics import KIND_OF_TASK, TaskName, answerable_components

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hynt.calibration.calibration import RANKED, Calibration, NumberReading, held_out, read_numbers
+from hynt.calibration.calibration import RANKED, Calibration
+from hynt.calibration.held_out import NumberReading, held_out, read_numbers
 from hynt.calibration.intervals import LEVELS, Radii
 from hynt.calibration.temperature import FirstAnswers
 from hynt.graph.fact_table import TAIL, concatenate

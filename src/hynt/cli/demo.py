@@ -52,7 +52,7 @@ def _ask(console: Console, run: Run) -> None:
 def _questions(run: Run) -> list[list[Any]]:
     """Held-out facts with one part left out, of the relations that the run answers best."""
     from hynt.asking.examples import held_out_examples
-    from hynt.calibration.calibration import SPLIT
+    from hynt.calibration.held_out import SPLIT
 
     facts, found = run.graph.split(SPLIT).facts(run.graph.vocabulary), []
     listed = list(facts)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hynt.asking.candidates import CandidateMasks
 from hynt.asking.predictor import Predictor
 from hynt.asking.refusals import non_finite
-from hynt.calibration.calibration import SPLIT as VALID
+from hynt.calibration.held_out import SPLIT as VALID
 from hynt.calibration.intervals import check_level
 from hynt.completion.missing_confidence import Answered, MissingConfidence, fit_confidence
 from hynt.completion.missing_proposals import ProposedFacts, confirmed

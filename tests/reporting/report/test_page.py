@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hynt.calibration.calibration import SPLIT
+from hynt.calibration.held_out import SPLIT
 from hynt.cli.application import run as command
 from hynt.evaluation.evaluator import Evaluator
 from hynt.evaluation.metrics import SCOPES

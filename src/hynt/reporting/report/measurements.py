@@ -16,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from hynt.asking.predictor import Predictor
-from hynt.calibration.calibration import MOST_QUESTIONS, RANKED, read_numbers
+from hynt.calibration.calibration import RANKED
+from hynt.calibration.held_out import MOST_QUESTIONS, read_numbers
 from hynt.calibration.measuring import coverage
 from hynt.calibration.temperature import expected_calibration_error, first_answers
 from hynt.errors import DataError, UsageError
