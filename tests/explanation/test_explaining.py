@@ -8,7 +8,7 @@ import torch
 
 from hynt.asking.question import ask
 from hynt.errors import UsageError
-from hynt.explanation.explaining import ChangedQuestion, also_mask, changed_scores, without_qualifiers
+from hynt.explanation.explaining import ChangedQuestion, also_mask, changed_scores, folds_of_answers, without_qualifiers
 from hynt.explanation.explanations import COLUMNS
 from hynt.front.run import load
 from hynt.training.run import start, train
@@ -210,3 +210,33 @@ def test_gran_is_explained_without_attention(tmp_path):
     assert f"  explained: {found.about.name}, rank {found.about.rank}, probability 0." in str(found)
     assert {"head", "relation"} <= set(by_part(found, "hidden"))
     assert {"qualifier 1", "qualifier 2", "all qualifiers"} == set(by_part(found))
+
+
+def test_a_model_that_reads_facts_says_which_of_them_mattered(inductive_run):
+    """Without qualifiers, too: each answer is that of the run over a graph that lacks these facts."""
+    run = load(inductive_run, "cpu")
+    found = run.explain(("person 3", "knows", "?"), answer="person 4")
+    parts = {one.says: one for one in found.influences}
+    assert len(parts) >= 3
+    assert {(one.part, one.change) for one in found.influences} == {("facts of the head", "removed")}
+    assert not any("nothing to take away" in note for note in found.notes)
+    graph, own = run.graph, run.graph.names.entity("person 3")
+    for says, one in parts.items():
+        relation = run.names.relation(says.split(",")[0])
+        table = run.loaded.observed.without(folds_of_stored(run, "person 3", "knows", "person 4")).table
+        gone = (table.relation == relation) & (
+            (table.head == own) | (~graph.vocabulary.relation_is_number[table.relation] & (table.tail_entity == own))
+        )
+        assert int(gone.sum()) == int(says.split(", ")[1].split()[0])
+        asked = run.observing(table.where(~gone)).predict("person 3", "knows", "?", top=100)
+        (told,) = [answer for answer in asked if answer.id == "person 4"]
+        assert one.probability == pytest.approx(told.probability, abs=1e-6)
+        assert one.rank == told.rank
+    by_tail = run.explain(("?", "born in", "town 1"))
+    assert {one.part for one in by_tail.influences} == {"facts of the tail"}
+
+
+def folds_of_stored(run, head, relation, tail):
+    names = run.names
+    asked = ask(run.graph, head, relation, "?")
+    return folds_of_answers(run, asked, names.entity(tail))

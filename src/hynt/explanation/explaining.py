@@ -11,8 +11,9 @@ an answer to rely on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -40,6 +41,7 @@ from hynt.graph.fact_table import (
     RELATION,
     RELATION_KIND,
     TAIL,
+    FactTable,
     component_starts,
     concatenate,
     filled,
@@ -48,9 +50,10 @@ from hynt.graph.fact_table import (
     relation_position,
 )
 from hynt.graph.sentences import pair_texts
-from hynt.graph.vocabulary import Floats, Ids
+from hynt.graph.vocabulary import Flags, Floats, Ids
 from hynt.models.contract import Part, ShowsAttention, reads_several_masks
-from hynt.runs.observing import folds_of, without_folds
+from hynt.names import plural
+from hynt.runs.observing import folds_of, without_facts, without_folds
 from hynt.runs.opening import LoadedRun
 from hynt.runs.place import whole_run
 from hynt.runs.scoring import ReadTile, read_tiles, with_stored_literals
@@ -153,15 +156,19 @@ def explain_asked(
     asked = within_reach(asked, predictor.loaded.scaling)
     taken = taken_away(predictor, asked)
     questions, notes = [ChangedQuestion(asked), *(one.question for one in taken)], list(answers.notes)
+    if asked.kind != NUMBER_KIND and about is None:
+        about = first_answer(predictor, asked, candidates, _finite_scores(predictor, predictor.loaded, questions[:1]))
+    folds = folds_of_answers(predictor, asked, about)
+    blind = without_folds(predictor.loaded, folds)
+    scores = _finite_scores(predictor, blind, questions)
+    for one, left in facts_taken_away(predictor.loaded, folds, asked):
+        taken.append(one)
+        scores += _finite_scores(predictor, left, questions[:1])
     if not reads_several_masks(predictor.loaded.trained):
         others = "other components cannot be hidden"
         if not (taken or asked.table.qualifier_counts().any()):
             others = "without qualifiers there is nothing to take away"
         notes.append(f"this model reads facts with one hidden component only: {others}")
-    if asked.kind != NUMBER_KIND and about is None:
-        about = first_answer(predictor, asked, candidates, _finite_scores(predictor, predictor.loaded, questions[:1]))
-    blind = without_folds(predictor.loaded, folds_of_answers(predictor, asked, about))
-    scores = _finite_scores(predictor, blind, questions)
     judged = ""
     if asked.kind == NUMBER_KIND:
         answer = answers[0]
@@ -248,6 +255,39 @@ def taken_away(predictor: Predictor, asked: AskedFact) -> list[_Taken]:
                 hidden = ChangedQuestion(asked, frozenset([place]))
                 found.append(_Taken(position_name(place), asked.words[place], "hidden", hidden, None, place))
     return found
+
+
+_RELATIONS = 6
+"""Relations whose facts are taken away, those first of which the entity has most."""
+_FEW = 200_000
+"""Facts up to which a graph is read again without some of them, for people who wait."""
+
+
+def facts_taken_away(loaded: LoadedRun, folds: set[int], asked: AskedFact) -> Iterator[tuple[_Taken, LoadedRun]]:
+    """Of a model that reads observed facts: those of the entity that is asked about, one relation after another, and
+    the run that knows nothing of them, nor of these folds.
+    """
+    is_number = loaded.graph.vocabulary.relation_is_number
+    place = TAIL if asked.position == HEAD else HEAD
+    own = int((asked.table.head if place == HEAD else asked.table.tail_entity)[0])
+    if loaded.observed is None or len(loaded.observed.table) > _FEW:
+        return
+    if place == TAIL and is_number[asked.table.relation[0]]:
+        return
+
+    def gone(table: FactTable, relation: int | None = None) -> Flags:
+        of_entity = (table.head == own) | ((table.tail_entity == own) & ~is_number[table.relation])
+        return np.asarray(of_entity if relation is None else of_entity & (table.relation == relation))
+
+    table = loaded.observed.without(folds).table
+    facts = np.bincount(table.relation[gone(table)], minlength=len(is_number))
+    for relation in np.argsort(-facts, kind="stable")[:_RELATIONS].tolist():
+        if not facts[relation]:
+            return
+        left = without_facts(loaded, folds, partial(gone, relation=relation))
+        says = f"{loaded.graph.relation_labels[relation]}, {plural(int(facts[relation]), 'fact')}"
+        part = f"facts of the {position_name(place)}"
+        yield _Taken(part, says, "removed", ChangedQuestion(asked), None, None), left
 
 
 def attention_of(loaded: LoadedRun, device: torch.device, asked: AskedFact, row: int = 0) -> AttentionWeights | None:

@@ -44,7 +44,7 @@ class AttentionWeights:
 class Influence:
     """What the answer becomes without one part of the question. What does not apply to the kind of answer is None."""
 
-    part: str  # head, relation, tail, qualifier 1, value of qualifier 1, all qualifiers; facts of head, facts of tail
+    part: str  # head, relation, tail, qualifier 1, value of qualifier 1, all qualifiers; facts of the head, of the tail
     says: str  # what is there: Japan; point in time 2024; "" for all qualifiers; of facts, their relation and number
     change: Change
     answer_id: str | None  # the first answer without the part

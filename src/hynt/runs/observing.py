@@ -8,7 +8,7 @@ move no other.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -99,6 +99,16 @@ def without_folds(loaded: LoadedRun, folds: Collection[int]) -> LoadedRun:
         return loaded
     found = _without_counting(loaded, folds)
     return found if loaded.observed is None else replace(found, observed=loaded.observed.without(folds))
+
+
+def without_facts(loaded: LoadedRun, folds: Collection[int], gone: Callable[[FactTable], Flags]) -> LoadedRun:
+    """As `without_folds`, and without the facts that are `gone`."""
+    known, vocabulary = loaded.known_facts(), loaded.graph.vocabulary
+    found = counting(loaded, known.where(~gone(known) & ~np.isin(folds_of(known, vocabulary), list(folds))))
+    if loaded.observed is None:
+        return found
+    rest = loaded.observed.without(folds)
+    return replace(found, observed=rest.where(~gone(rest.table)))
 
 
 _COUNTED: WeakKeyDictionary[Combination, OrderedDict[frozenset[int], Combination]] = WeakKeyDictionary()
