@@ -11,7 +11,7 @@ from hynt.batches.message_plan import Received, plan_observed, plan_training
 from hynt.kernels import entity_softmax, linear_maps, segment_sums
 from hynt.kernels.dropout import Dropout, kept, kept_pairs, limit_and_growth
 from hynt.kernels.entity_softmax import EntityQuestions, entity_loss, plain_entity_loss
-from hynt.kernels.linear_maps import apply_all, stretched
+from hynt.kernels.linear_maps import apply_all, norm_in, stretched
 from hynt.kernels.segment_sums import look_up, scaled, sum_up, summed
 from hynt.models.hynt_inductive import HyntInductive, HyntInductiveSettings
 from hynt.models.layers import message_passing
@@ -229,6 +229,16 @@ def test_residual_connection_and_norm(rate):
     agree(one, other, [x, added], torch.ones(21, 16))
     (slope,) = torch.autograd.grad(AddedAndNormed.apply(x, added, keys, rate)[0], x, outer[0])
     assert torch.equal(slope, outer[0])
+
+
+def test_a_norm_of_its_own(by_kernel):
+    x = torch.randn(21, 16, requires_grad=True)
+    plain = norm_in(x, torch.float32)
+    by_kernel()
+    agree(norm_in(x, torch.float32), plain, [x], torch.randn(21, 16))
+    assert norm_in(x[:0], torch.float32).shape == (0, 16)
+    (slope,) = torch.autograd.grad(norm_in(x.bfloat16(), torch.float32).sum(), x)
+    assert slope.dtype == torch.float32
 
 
 def test_a_layer_norm_after_the_norm(by_kernel):

@@ -153,16 +153,18 @@ EPSILON = 1e-5
 @triton.jit  # type: ignore[untyped-decorator]
 def _add(  # type: ignore[no-untyped-def]
     x, added, keys, out, normed, scale, rows, limit, grown, epsilon,
-    width: tl.constexpr, tile: tl.constexpr, drops: tl.constexpr,
+    width: tl.constexpr, tile: tl.constexpr, drops: tl.constexpr, adds: tl.constexpr,
 ):
     row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
     there = (row < rows)[:, None]
     at = row.to(tl.int64)[:, None] * width + column[None, :]
-    plus = tl.load(added + at, there, 0.0).to(tl.float32)
-    if drops:
-        plus = tl.where(is_kept(at, keys, limit), plus * grown, 0.0)
-    new = tl.load(x + at, there, 0.0) + plus
-    tl.store(out + at, new, there)
+    new = tl.load(x + at, there, 0.0).to(tl.float32)
+    if adds:
+        plus = tl.load(added + at, there, 0.0).to(tl.float32)
+        if drops:
+            plus = tl.where(is_kept(at, keys, limit), plus * grown, 0.0)
+        new += plus
+        tl.store(out + at, new, there)
     centred = new - (tl.sum(new, 1) / width)[:, None]
     inverse = 1 / tl.sqrt(tl.sum(centred * centred, 1) / width + epsilon)
     tl.store(normed + at, (centred * inverse[:, None]).to(normed.dtype.element_ty), there)
@@ -173,6 +175,7 @@ def _add(  # type: ignore[no-untyped-def]
 def _add_back(  # type: ignore[no-untyped-def]
     of_out, of_normed, normed, scale, keys, of_x, of_added, rows, limit, grown,
     width: tl.constexpr, tile: tl.constexpr, drops: tl.constexpr, has_out: tl.constexpr, has_normed: tl.constexpr,
+    adds: tl.constexpr,
 ):
     row, column = tl.program_id(0) * tile + tl.arange(0, tile), tl.arange(0, width)
     there = (row < rows)[:, None]
@@ -185,10 +188,11 @@ def _add_back(  # type: ignore[no-untyped-def]
         n = tl.load(normed + at, there, 0.0).to(tl.float32)
         g = g - (tl.sum(g, 1) / width)[:, None] - n * (tl.sum(g * n, 1) / width)[:, None]
         total += g * tl.load(scale + row, row < rows, 0.0)[:, None]
-    tl.store(of_x + at, total, there)
+    tl.store(of_x + at, total.to(of_x.dtype.element_ty), there)
     if drops:
         total = tl.where(is_kept(at, keys, limit), total * grown, 0.0)
-    tl.store(of_added + at, total.to(of_added.dtype.element_ty), there)
+    if adds:
+        tl.store(of_added + at, total.to(of_added.dtype.element_ty), there)
 
 
 class AddedAndNormed(torch.autograd.Function):
@@ -202,7 +206,7 @@ class AddedAndNormed(torch.autograd.Function):
         scale = torch.empty(rows, dtype=torch.float32, device=x.device)
         _add[(triton.cdiv(rows, TILE),)](
             x, added, x if keys is None else keys, out, normed, scale, rows, int(rate * 2**31), 1 / (1 - rate),
-            EPSILON, width, TILE, keys is not None, num_warps=4,
+            EPSILON, width, TILE, keys is not None, True, num_warps=4,
         )
         context.save_for_backward(normed, scale, keys)
         context.rate = rate
@@ -218,7 +222,37 @@ class AddedAndNormed(torch.autograd.Function):
         _add_back[(triton.cdiv(rows, TILE),)](
             normed if of_out is None else of_out, normed if of_normed is None else of_normed, normed, scale,
             normed if keys is None else keys, of_x, of_added, rows, int(context.rate * 2**31),
-            1 / (1 - context.rate), width, TILE, keys is not None, of_out is not None, of_normed is not None,
+            1 / (1 - context.rate), width, TILE, keys is not None, of_out is not None, of_normed is not None, True,
             num_warps=4,
         )
         return of_x, of_added, None, None
+
+
+class Normed(torch.autograd.Function):
+    """`apply(x, kind)`: the norm of x in the precision `kind`."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, kind: torch.dtype) -> Tensor:
+        x = x.contiguous()
+        rows, width = x.shape
+        normed = torch.empty_like(x, dtype=kind)
+        scale = torch.empty(rows, dtype=torch.float32, device=x.device)
+        if rows:
+            _add[(triton.cdiv(rows, TILE),)](
+                x, x, x, x, normed, scale, rows, 0, 1.0, EPSILON, width, TILE, False, False, num_warps=4
+            )
+        context.save_for_backward(normed, scale)
+        context.kind = x.dtype
+        return normed
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        (normed, scale), outer = context.saved_tensors, gradients[0].contiguous()
+        rows, width = normed.shape
+        of_x = torch.empty_like(normed, dtype=context.kind)
+        if rows:
+            _add_back[(triton.cdiv(rows, TILE),)](
+                outer, outer, normed, scale, outer, of_x, of_x, rows, 0, 1.0, width, TILE, False, False, True, False,
+                num_warps=4,
+            )
+        return of_x, None

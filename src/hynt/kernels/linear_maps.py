@@ -102,16 +102,26 @@ def added_and_normed(x: Tensor, added: Tensor, drop: Dropout) -> tuple[Tensor, T
     return x, functional.layer_norm(x, x.shape[-1:]).to(added.dtype)
 
 
-def stretched(normed: Tensor, by: nn.LayerNorm, scale: float = 1.0) -> Tensor:
-    """(n, d) what this layer norm makes, times `scale`, of what a norm without parameters has made, (n, d)."""
+def norm_in(x: Tensor, kind: torch.dtype) -> Tensor:
+    """(n, d) in the precision `kind`: the layer norm without parameters of (n, d)."""
+    if kernels_serve(x, x.shape[1]):
+        from hynt.kernels.linear_kernel import Normed
+
+        found: Tensor = Normed.apply(x, kind)  # type: ignore[no-untyped-call]
+        return found
+    return functional.layer_norm(x.float(), x.shape[-1:]).to(kind)
+
+
+def stretched(x: Tensor, by: nn.LayerNorm, scale: float = 1.0) -> Tensor:
+    """(n, d) what this layer norm makes, times `scale`, of `x` (n, d), which a norm without parameters made."""
     weight, bias = by.weight * scale, by.bias * scale
-    if kernels_serve(normed, normed.shape[1]):
+    if kernels_serve(x, x.shape[1]):
         # As a diagonal matrix: that product costs nothing, and the gradients' sums over n come from a fast kernel.
         found: tuple[Tensor] = _Maps.apply(  # type: ignore[no-untyped-call]
-            normed, (len(normed),), torch.diag(weight).to(normed.dtype), bias.to(normed.dtype)
+            x, (len(x),), torch.diag(weight).to(x.dtype), bias.to(x.dtype)
         )
         return found[0]
-    return (normed * weight + bias).to(normed.dtype)
+    return (x * weight + bias).to(x.dtype)
 
 
 class _Lowered(torch.autograd.Function):

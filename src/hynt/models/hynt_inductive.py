@@ -36,7 +36,7 @@ from hynt.config.declarations import Count, Range, Rate, check_heads
 from hynt.kernels.device import keep_freed_memory
 from hynt.kernels.dropout import Dropout
 from hynt.kernels.entity_softmax import LAST
-from hynt.kernels.linear_maps import apply, lowered, stretched
+from hynt.kernels.linear_maps import apply, lowered, norm_in, stretched
 from hynt.kernels.segment_sums import look_up
 from hynt.models.contract import (
     EVERYWHERE,
@@ -269,7 +269,7 @@ class HyntInductive(nn.Module):
         encoded = apply(self.number_out, hidden)
         if self.settings.plain_numbers == "all":
             encoded = encoded + self._read_plain(features, kind)
-        encoded = norm(encoded).to(kind)
+        encoded = norm_in(encoded, kind)
         if known is not None:
             encoded = torch.where(known.unsqueeze(1), encoded, self._read_bare(features, kind))
         just_a_number = norm(self.unknown_number).to(kind).unsqueeze(0)
@@ -279,7 +279,7 @@ class HyntInductive(nn.Module):
     def _read_bare(self, features: Tensor, kind: torch.dtype) -> Tensor:
         """(n, d) or (1, d) what stands for numbers without their relation."""
         read = self._read_plain(features, kind) if self.reads_plain else self.unknown_number.unsqueeze(0)
-        return norm(read).to(kind)
+        return norm_in(read, kind)
 
     def _read_plain(self, features: Tensor, kind: torch.dtype) -> Tensor:
         assert self.plain_in is not None

@@ -21,7 +21,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.message_plan import MessagePlan, Received, plan_observed
 from hynt.kernels.device import Beside, kernels_serve
 from hynt.kernels.dropout import Dropout
-from hynt.kernels.linear_maps import added_and_normed, apply, apply_all
+from hynt.kernels.linear_maps import added_and_normed, apply, apply_all, norm_in
 from hynt.kernels.segment_sums import look_up, other_slots, scaled, sum_up
 
 VALUE_CODES, RANK_CODES, LOG_CODES, WAVES = 32, 16, 8, 6
@@ -137,7 +137,7 @@ class Nodes(NamedTuple):
 
     def normed(self, kind: torch.dtype) -> Nodes:
         """The same after `norm`, in the precision `kind`."""
-        return Nodes(norm(self.value).to(kind), norm(self.relation).to(kind))
+        return Nodes(norm_in(self.value, kind), norm_in(self.relation, kind))
 
 
 class Numbers(NamedTuple):
