@@ -147,6 +147,19 @@ def gradients_of_maps_are_products() -> None:
             assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True)), "not the same bits when run again"
 
 
+def work_put_aside_changes_no_bit() -> None:
+    facts = facts_on_gpu()
+    model = model_of(facts)
+    stream = stream_of(model, facts)
+    aside, before = learned(model, stream, torch.bfloat16), linear_maps.is_lowered
+    linear_maps.is_lowered = message_passing.is_lowered = lambda layer: False
+    try:
+        in_line = learned(model, stream, torch.bfloat16)
+    finally:
+        linear_maps.is_lowered = message_passing.is_lowered = before
+    assert all(torch.equal(aside[name], value) for name, value in in_line.items())
+
+
 def runner_of(model: HyntInductive, facts: FactTensors, kind: str, notes: list[str], bf16: bool) -> Any:
     model = copy.deepcopy(model).train()
     stream = stream_of(model, facts)
@@ -293,6 +306,7 @@ CHECKS = (
     kernels_equal_the_plain_forms,
     lists_are_cut_alike,
     gradients_of_maps_are_products,
+    work_put_aside_changes_no_bit,
     captured_steps_equal_eager_ones_to_the_last_bit,
     steps_never_wait,
     a_bad_step_moves_nothing,

@@ -11,10 +11,11 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -115,3 +116,60 @@ class Beside:
             here.wait_stream(self._stream)
             for one in made:
                 one.record_stream(here)
+
+
+class Aside:
+    """Work on the way back that is needed late, each kind of it on a stream of its own: "weights", which are gradients
+    of weights, and "tables", sums over what relations' rows were read for.
+
+    Whoever reads what was made calls `wait` first. What the work reads is held until it has been read, so that its
+    memory is not given away; for that the stream it came from falls in step when more than `BEHIND` pieces are behind.
+    """
+
+    BEHIND: ClassVar[int] = 8
+    _streams: ClassVar[dict[tuple[torch.device, str], torch.cuda.Stream]] = {}
+    _held: ClassVar[list[tuple[torch.cuda.Stream, torch.cuda.Event, tuple[Tensor, ...]]]] = []
+    _last: ClassVar[dict[str, torch.cuda.Event]] = {}
+
+    @classmethod
+    @contextmanager
+    def doing(cls, kind: str, *read: Tensor, wanted: bool = True) -> Iterator[None]:
+        """Inside, work that reads these tensors is put aside; on a CPU, or where it is not `wanted`, done in line."""
+        device = read[0].device
+        if device.type != "cuda" or not wanted:
+            yield
+            return
+        stream = cls._streams.get((device, kind)) or torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        cls._streams[device, kind] = stream
+        here = torch.cuda.current_stream(device)
+        stream.wait_stream(here)
+        with torch.cuda.stream(stream):
+            yield
+        cls._last[kind] = end = stream.record_event()
+        cls._held.append((here, end, read))
+        while len(cls._held) > cls.BEHIND:
+            before, end, _ = cls._held.pop(0)
+            before.wait_event(end)
+
+    @classmethod
+    def wait(cls, kind: str, made: Sequence[Tensor]) -> None:
+        """Lets the current stream wait for all work of a kind, which has `made` these tensors."""
+        end = cls._last.pop(kind, None)
+        if end is not None:
+            here = torch.cuda.current_stream(made[0].device)
+            here.wait_event(end)
+            for one in made:
+                one.record_stream(here)
+
+    @classmethod
+    def finish(cls, made: Sequence[Tensor]) -> None:
+        """Lets the current stream wait for all that is left, which has `made` these tensors."""
+        for kind in list(cls._last):
+            cls.wait(kind, made)
+        cls._held.clear()
+
+    @classmethod
+    def forget(cls) -> None:
+        """Begins a step: what one that failed has left is not waited for."""
+        cls._held.clear()
+        cls._last.clear()

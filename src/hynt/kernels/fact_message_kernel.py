@@ -16,6 +16,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hynt.batches.message_plan import MessagePlan
+from hynt.kernels.device import Aside
 from hynt.kernels.dropout import limit_and_growth
 from hynt.kernels.dropout_kernel import is_kept_pair
 from hynt.kernels.linear_kernel import column_sums, gradients_of_maps
@@ -233,14 +234,15 @@ def _spread(  # type: ignore[no-untyped-def]
 
 class KeysAndValues(torch.autograd.Function):
     """`apply(pairs of entities, of numbers, of relations, role bias, W_in, b_in, W_out, b_out, W_kv, W'_kv, plan,
-    keys, keys, rate)`: (messages, 2d) and (first messages, 2d). All tensors have one precision.
+    keys, keys, rate, aside)`: (messages, 2d) and (first messages, 2d). All tensors have one precision. `aside` says
+    that others wait for the gradients of weights and of the relations' pairs.
     """
 
     @staticmethod
     def forward(
         context: Any, entity: Tensor, number: Tensor, relation: Tensor, role_bias: Tensor, weight_in: Tensor,
         bias_in: Tensor, weight_out: Tensor, bias_out: Tensor, to_value: Tensor, to_relation: Tensor,
-        plan: MessagePlan, first_keys: Tensor | None, second_keys: Tensor | None, rate: float,
+        plan: MessagePlan, first_keys: Tensor | None, second_keys: Tensor | None, rate: float, aside: bool,
     ) -> tuple[Tensor, Tensor]:
         d, kind, messages, first = role_bias.shape[1], relation.dtype, len(plan.message_slot), plan.relation_messages
         message, summed = relation.new_empty(messages, d), relation.new_empty(messages, d)
@@ -263,7 +265,7 @@ class KeysAndValues(torch.autograd.Function):
             message, summed, scale, normed, inner_scale, weight_in, bias_in, weight_out, to_value, to_relation,
             first_keys, second_keys,
         )
-        context.plan, context.rate, context.entities = plan, rate, len(entity)
+        context.plan, context.rate, context.entities, context.aside = plan, rate, len(entity), aside
         return message @ to_value.t(), message[:first] @ to_relation.t()
 
     @staticmethod
@@ -292,17 +294,20 @@ class KeysAndValues(torch.autograd.Function):
             of_sum, plan.slot_first, plan.slot_stop, plan.slot_message, of_pair, slots, messages, d, SLOTS, FEW,
             num_warps=4,
         )
+        with Aside.doing("tables", of_pair, wanted=context.aside):
+            of_relation_rows = summed_by_kernel(of_pair, plan.relation_rows)
         of_value_rows = summed_by_kernel(of_pair, plan.value_rows)
         entity_rows = 3 * context.entities
         given, outers = [normed, hidden, message, message[:first]], [of_hidden, outer, of_values, of_relations]
-        if go_together(message, outers):
-            weights, (of_bias_in, of_bias_out, _, _) = gradients_of_maps(given, outers)
-        else:
-            weights = [one.t() @ x for one, x in zip(outers, given, strict=True)]
-            of_bias_in, of_bias_out = column_sums(of_hidden, kind), column_sums(outer, kind)
+        with Aside.doing("weights", of_roles, *given, *outers, wanted=context.aside):
+            of_role_bias = column_sums(of_roles, kind).view(3, d)
+            if go_together(message, outers):
+                weights, (of_bias_in, of_bias_out, _, _) = gradients_of_maps(given, outers)
+            else:
+                weights = [one.t() @ x for one, x in zip(outers, given, strict=True)]
+                of_bias_in, of_bias_out = column_sums(of_hidden, kind), column_sums(outer, kind)
         return (
             of_value_rows[:entity_rows].view(-1, 3 * d), of_value_rows[entity_rows:].view(-1, 2 * d),
-            summed_by_kernel(of_pair, plan.relation_rows).view(-1, 3 * d),
-            column_sums(of_roles, kind).view(3, d), weights[0], of_bias_in, weights[1], of_bias_out,
-            weights[2], weights[3], None, None, None, None,
+            of_relation_rows.view(-1, 3 * d), of_role_bias, weights[0], of_bias_in, weights[1], of_bias_out,
+            weights[2], weights[3], None, None, None, None, None,
         )

@@ -15,15 +15,20 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from hynt.kernels.device import kernels_serve
+from hynt.kernels.device import Aside, kernels_serve
 from hynt.kernels.dropout import Dropout
 
 
 class _Maps(torch.autograd.Function):
-    """Several maps of one input, each of its first rows. Their gradients for it are added up by the products."""
+    """Several maps of one input, each of its first rows. Their gradients for it are added up by the products; those of
+    weights are made aside where these are `lowered`. `waits` says that what comes back may have been made aside.
+    """
 
     @staticmethod
-    def forward(context: Any, x: Tensor, rows: tuple[int, ...], *parameters: Tensor | None) -> tuple[Tensor, ...]:
+    def forward(
+        context: Any, x: Tensor, rows: tuple[int, ...], lowered: bool, waits: bool, *parameters: Tensor | None
+    ) -> tuple[Tensor, ...]:
+        context.lowered, context.waits = lowered, waits
         weights, biases = parameters[::2], parameters[1::2]
         context.save_for_backward(x, *weights)
         context.rows, context.has_bias = rows, [bias is not None for bias in biases]
@@ -40,6 +45,8 @@ class _Maps(torch.autograd.Function):
         from hynt.kernels.linear_kernel import column_sums, gradients_of_maps
 
         x, *weights = context.saved_tensors
+        if context.waits:
+            Aside.wait("tables", gradients)
         outers = [gradient.contiguous() for gradient in gradients]
         together = go_together(x, outers)
         of_x: Tensor | None = None
@@ -58,9 +65,10 @@ class _Maps(torch.autograd.Function):
             if context.has_bias[number]:
                 found[2 * number + 1] = column_sums(outer, weight.dtype)
         if together:
-            found[::2], biases = gradients_of_maps([x] * len(outers), outers)
+            with Aside.doing("weights", x, *outers, wanted=context.lowered):
+                found[::2], biases = gradients_of_maps([x] * len(outers), outers)
             found[1::2] = [one if has else None for one, has in zip(biases, context.has_bias, strict=True)]
-        return of_x, None, *found
+        return of_x, None, None, None, *found
 
 
 MOST_TOGETHER, MULTIPLE = 4, 16
@@ -74,13 +82,17 @@ def go_together(x: Tensor, outers: Sequence[Tensor]) -> bool:
     return x.dtype == torch.bfloat16 and len(outers) <= MOST_TOGETHER and not any(one % MULTIPLE for one in widths)
 
 
-def apply_all(layers: Sequence[nn.Linear], x: Tensor, rows: Sequence[int] | None = None) -> tuple[Tensor, ...]:
-    """(rows, outputs) of each map, of all rows of `x` (n, inputs) or of so many first ones."""
+def apply_all(
+    layers: Sequence[nn.Linear], x: Tensor, rows: Sequence[int] | None = None, *, waits: bool = False
+) -> tuple[Tensor, ...]:
+    """(rows, outputs) of each map, of all rows of `x` (n, inputs) or of so many first ones. `waits`: what they made is
+    read as tables, whose gradients `Aside` may make.
+    """
     counts = tuple(len(x) for _ in layers) if rows is None else tuple(rows)
     both = [one for layer in layers for one in (layer.weight, layer.bias)]
     parameters = [None if one is None else one.to(x.dtype) for one in both]
     if kernels_serve(x, x.shape[1]):
-        found: tuple[Tensor, ...] = _Maps.apply(x, counts, *parameters)  # type: ignore[no-untyped-call]
+        found: tuple[Tensor, ...] = _Maps.apply(x, counts, is_lowered(layers[0]), waits, *parameters)  # type: ignore[no-untyped-call]
         return found
     each = zip(counts, parameters[::2], parameters[1::2], strict=True)
     return tuple(functional.linear(x[:count], weight, bias) for count, weight, bias in each if weight is not None)
@@ -118,7 +130,7 @@ def stretched(x: Tensor, by: nn.LayerNorm, scale: float = 1.0) -> Tensor:
     if kernels_serve(x, x.shape[1]):
         # As a diagonal matrix: that product costs nothing, and the gradients' sums over n come from a fast kernel.
         found: tuple[Tensor] = _Maps.apply(  # type: ignore[no-untyped-call]
-            x, (len(x),), torch.diag(weight).to(x.dtype), bias.to(x.dtype)
+            x, (len(x),), False, False, torch.diag(weight).to(x.dtype), bias.to(x.dtype)
         )
         return found[0]
     return (x * weight + bias).to(x.dtype)
@@ -133,6 +145,7 @@ class _Lowered(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *gradients: Any) -> Any:
+        Aside.finish(gradients)
         flat = torch.cat([one.reshape(-1) for one in gradients]).float()
         return None, *_split(flat, context.shapes)
 
@@ -144,8 +157,14 @@ def _split(flat: Tensor, shapes: list[torch.Size]) -> list[Tensor]:
 
 def lowered(layers: Iterable[nn.Module], kind: torch.dtype) -> list[dict[str, Tensor]]:
     """The parameters of each layer by name, in this precision."""
+    Aside.forget()
     named: list[dict[str, Tensor]] = [dict(layer.named_parameters()) for layer in layers]
     if kind == torch.float32:
         return named
     each = iter(_Lowered.apply(kind, *(one for of_layer in named for one in of_layer.values())))  # type: ignore[no-untyped-call]
     return [{name: next(each) for name in of_layer} for of_layer in named]
+
+
+def is_lowered(layer: nn.Linear) -> bool:
+    """Whether its parameters come from `lowered`, which waits for gradients that are made aside."""
+    return not isinstance(layer.weight, nn.Parameter)

@@ -16,6 +16,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hynt.batches.fact_slots import Links
+from hynt.kernels.device import Aside
 
 GROUP, SUM_BLOCK, SUM_WARPS = 4, 4, 2
 """Pieces of one program, since most rows have few items; items of each that are read at once; and its warps."""
@@ -341,13 +342,14 @@ def _attend_long_back(  # type: ignore[no-untyped-def]
 
 
 class SegmentAttention(torch.autograd.Function):
-    """`apply(own, key_value, first table, second table or None, context rows, receiver, context rows in
-    its order, heads)`: (nodes, d)."""
+    """`apply(own, key_value, first table, second table or None, context rows, receiver, context rows in its order,
+    heads, aside)`: (nodes, d). `aside` says that others wait for the tables' gradients.
+    """
 
     @staticmethod
     def forward(
         context: Any, own: Tensor, key_value: Tensor, table: Tensor, second: Tensor | None, rows: Links,
-        receiver: Links, context_row: Tensor, heads: int,
+        receiver: Links, context_row: Tensor, heads: int, aside: bool,
     ) -> Tensor:
         own, key_value = own.contiguous(), key_value.contiguous()
         nodes, width, pieces = len(own), own.shape[1] // 3, receiver.cut()
@@ -365,7 +367,7 @@ class SegmentAttention(torch.autograd.Function):
             scale, CLAMP, width, heads, PARTS, num_warps=4,
         )
         context.save_for_backward(own, key_value, table, second, out, total, context_row)
-        context.rows, context.receiver, context.heads = rows, receiver, heads
+        context.rows, context.receiver, context.heads, context.aside = rows, receiver, heads, aside
         return out
 
     @staticmethod
@@ -387,6 +389,7 @@ class SegmentAttention(torch.autograd.Function):
             own, partial, pieces.long_row, pieces.long_first, pieces.long_last, out, total, outer, of_own, nodes,
             scale, CLAMP, width, heads, PARTS, num_warps=4,
         )
-        of_tables = summed_by_kernel(of_key_value, rows)
+        with Aside.doing("tables", of_key_value, wanted=context.aside):
+            of_tables = summed_by_kernel(of_key_value, rows)
         of_second = None if second is None else of_tables[len(table) :]
-        return of_own, of_key_value, of_tables[: len(table)], of_second, None, None, None, None
+        return of_own, of_key_value, of_tables[: len(table)], of_second, None, None, None, None, None

@@ -21,7 +21,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.message_plan import MessagePlan, Received, plan_observed
 from hynt.kernels.device import Beside, kernels_serve
 from hynt.kernels.dropout import Dropout
-from hynt.kernels.linear_maps import added_and_normed, apply, apply_all, norm_in
+from hynt.kernels.linear_maps import added_and_normed, apply, apply_all, is_lowered, norm_in
 from hynt.kernels.segment_sums import look_up, other_slots, scaled, sum_up
 
 VALUE_CODES, RANK_CODES, LOG_CODES, WAVES = 32, 16, 8, 6
@@ -226,7 +226,7 @@ class MessageLayer(nn.Module):
         own_values, entity_pair, entity_own = apply_all(value_maps, normed.value, counts)
         own = self.relation_node.query_key_value
         relation_maps = [own, self.relation_pair, self.relation_context, self.number_scale]
-        own_relations, relation_pair, context, scale = apply_all(relation_maps, normed.relation)
+        own_relations, relation_pair, context, scale = apply_all(relation_maps, normed.relation, waits=True)
         of_values, of_relations = (NodeAttention(one, self.heads, len(parts)) for one in (own_values, own_relations))
         # Relations are small work beside that on values; plain forms would let go of what a branch still reads.
         branch = Beside(own_relations.device, wanted=of_relations.by_kernel)
@@ -237,7 +237,7 @@ class MessageLayer(nn.Module):
             to_values, to_relations = self._keys_and_values(pairs, plan, drop.message)
             with branch.reading(to_relations, own_relations, entity_own, number_own):
                 of_relations.receive(to_relations, (entity_own, number_own), plan.received_by_relations)
-            of_values.receive(to_values, (context,), plan.received_by_values)
+            of_values.receive(to_values, (context,), plan.received_by_values, is_lowered(self.message_in))
         with branch.reading(nodes.relation, self.relation_node.project.weight, drop.node.drawn, waits=False):
             relation, relation_normed = self.relation_node(nodes.relation, of_relations.outcome(), drop.node)
         value, value_normed = self.value_node(nodes.value, of_values.outcome(), drop.node)
@@ -268,8 +268,10 @@ class MessageLayer(nn.Module):
             self.to_value.weight,
             self.to_relation.weight,
         ]
-        cast = [one.to(pairs.relation.dtype) for one in weights]
-        found: tuple[Tensor, Tensor] = KeysAndValues.apply(*pairs, *cast, plan, drop.keys(), drop.keys(), drop.rate)  # type: ignore[no-untyped-call]
+        cast, aside = [one.to(pairs.relation.dtype) for one in weights], is_lowered(self.message_in)
+        found: tuple[Tensor, Tensor] = KeysAndValues.apply(
+            *pairs, *cast, plan, drop.keys(), drop.keys(), drop.rate, aside
+        )  # type: ignore[no-untyped-call]
         return found
 
 
@@ -285,16 +287,16 @@ class NodeAttention:
             self.total = _raised(self.query, key)  # (nodes, heads)
             self.mixed = self.total.unsqueeze(2) * value  # (nodes, heads, d / heads)
 
-    def receive(self, key_value: Tensor, context: tuple[Tensor, ...], received: Received) -> None:
+    def receive(self, key_value: Tensor, context: tuple[Tensor, ...], received: Received, aside: bool = False) -> None:
         """Takes in messages (messages, 2d), each beside a row of the context: of one or two tables whose rows of 2d
-        numbers are counted one after the other.
+        numbers are counted one after the other; `aside`: their gradients are waited for.
         """
         tables, receiver = [one.view(-1, 2 * self.width) for one in context], received.receiver
         if self.by_kernel:
             from hynt.kernels.segment_kernel import SegmentAttention
 
             both = (*tables, None)[:2]
-            self.mixed = SegmentAttention.apply(self.own, key_value, *both, *received, self.heads)  # type: ignore[no-untyped-call]
+            self.mixed = SegmentAttention.apply(self.own, key_value, *both, *received, self.heads, aside)  # type: ignore[no-untyped-call]
             return
         key, value = self._by_head(key_value + look_up(torch.cat(tables), received.rows), 2)
         weight = _raised(look_up(self.query.flatten(1), receiver).view_as(key), key)
