@@ -23,7 +23,7 @@ from hynt.runs.checkpoint import BestValidation, Interrupted
 from hynt.runs.elsewhere import on_graph
 from hynt.runs.opening import best_name, load_run
 from hynt.runs.run_folder import RunFolder
-from hynt.sharing.push_and_pull import packed_names
+from hynt.sharing.push_and_pull import Bundle
 from hynt.training.run import start, train
 from tests.models.test_hynt_inductive import FACTS, SMALL, every_question, model_of
 from tests.training.small_graph import small_graph, tiny_settings
@@ -79,7 +79,7 @@ def test_weights_lie_beside_each_other_only_where_they_differ(run):
     assert own
     assert {path.name for path in run.path.glob("weights-*")} == own
     assert own <= {*run.manifest["files"]}
-    assert own <= {*packed_names(run.path)}
+    assert own <= {*Bundle.of(run, None, None, "").names}
 
 
 def test_a_damaged_file_of_a_task_is_refused(run, tmp_path):
