@@ -36,6 +36,11 @@ class NetShape(NamedTuple):
 NET, NET_BACK = NetShape(64, 32, 4, 2), NetShape(64, 64, 4, 1)
 """In bf16; the best of those tried on an H200 at width 128."""
 
+REGISTERS = 168
+"""Of a thread of the net in bf16, at widths up to 128. Where the number of messages is no multiple of 16, the compiler
+would take 193: then two programs fit a processor instead of three.
+"""
+
 EXACT, EXACT_BACK = NetShape(64, 32, 4, 1), NetShape(16, 16, 4, 1)
 """In float32. There products are made of three of shorter numbers each, which is as exact and twice as fast."""
 
@@ -256,10 +261,11 @@ class KeysAndValues(torch.autograd.Function):
             3 * plan.sizes.entities, EPSILON, d, SLOTS, FEW, plan.sizes.numbers > 0, num_warps=4,
         )
         shape = NET if kind == torch.bfloat16 else EXACT
+        registers = REGISTERS if kind == torch.bfloat16 and d <= 128 else None
         _net[(triton.cdiv(messages, shape.tile),)](
             summed, plan.message_role, role_bias, weight_in, bias_in, weight_out, bias_out, *keys, message, normed,
             inner_scale, messages, *limit_and_growth(rate), EPSILON, d, shape.tile, min(shape.block, d),
-            first_keys is not None, num_warps=shape.warps, num_stages=shape.stages,
+            first_keys is not None, num_warps=shape.warps, num_stages=shape.stages, maxnreg=registers,
         )
         context.save_for_backward(
             message, summed, scale, normed, inner_scale, weight_in, bias_in, weight_out, to_value, to_relation,
