@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hynt.errors import DataError, RecordProblem, UsageError
-from hynt.formats.values import NUMBER_PATTERN, looks_like_number, parse_number, read_written_date, unit_behind
+from hynt.formats.values import NUMBER_PATTERN, VAGUE, looks_like_number, parse_number, read_written_date, unit_behind
 from hynt.graph.fact import DATE_UNIT, Number, number
 from hynt.graph.fact_table import RELATION, position_name, relation_position
 from hynt.graph.sentences import BLANK
@@ -103,8 +103,8 @@ def _date(written: str, where: str) -> Number:
     except UnreadableDate as problem:
         try:
             return read_written_date(written.strip())  # 28.01.1922 and its like, as tables have them
-        except RecordProblem:
-            raise UsageError.of(problem, where) from None
+        except RecordProblem as found:
+            raise UsageError.of(found if found.reason == VAGUE else problem, where) from None
 
 
 def _quantity(relation: Relation, written: str, where: str) -> Number:

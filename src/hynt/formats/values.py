@@ -346,6 +346,8 @@ def read_written_quantity(text: str, number_format: str = "") -> Number:
 _USUAL_DATES = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%Y/%m/%d", "%d.%m.%Y")
 
 
+VAGUE = "vague-date"
+"""The reason of what says about when something was."""
 _ABOUT = re.compile(r"(?:c|ca|circa|about|around|approx|~|≈)[. ]*([0-9]{3,4})", re.IGNORECASE)
 
 
@@ -376,7 +378,7 @@ def read_written_date(text: str, date_format: str = "") -> Number:
 def _refuse_about(text: str) -> None:
     if year := _ABOUT.fullmatch(text.strip()):
         advice = f"Write the year alone, {year[1]}, or leave the date out."
-        raise RecordProblem("bad-date", f"{shortened(text)!r} says about when, which a graph cannot hold.", advice)
+        raise RecordProblem(VAGUE, f"{shortened(text)!r} says about when, which a graph cannot hold.", advice)
 
 
 def _by_format(text: str, date_format: str) -> Number | None:
