@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -82,16 +83,17 @@ class EntityKinds:
         found = np.zeros(len(rows), dtype=np.bool_)
         for own in (HEAD, TAIL):
             asked, entity, place = self._given(table, rows, position, own)
-            pairs, which = np.unique(place * len(self.offsets) + entity, return_inverse=True)
+            new = ~self._stands(entity, place)
+            pairs, which = np.unique(place[new] * len(self.offsets) + entity[new], return_inverse=True)
             places, entities = np.divmod(pairs, len(self.offsets))
-            found[asked] |= (self._ratio(entities, places) <= _UNLIKE)[which]
+            found[asked[new]] |= (self._ratio(entities, places) <= _UNLIKE)[which]
         return found
 
     def told(self, table: FactTable, row: int, position: int) -> Iterator[Unlike]:
         """The head and the tail of the question in a row, which hides this position, where they are so."""
         for own in (HEAD, TAIL):
             _, entity, place = self._given(table, np.array([row]), np.array([position]), own)
-            if len(entity) and self._ratio(entity, place)[0] <= _UNLIKE:
+            if len(entity) and not self._stands(entity, place)[0] and self._ratio(entity, place)[0] <= _UNLIKE:
                 yield self._most_telling(entity, int(place[0]), own, int(table.relation[row]))
 
     # ------------------------------------------------------------------ how
@@ -107,15 +109,29 @@ class EntityKinds:
         return asked, entity, self.seen.keys(np.full(len(asked), own, dtype=np.int64), relation[asked])
 
     def _ratio(self, entity: Ids, place: Ids) -> Floats:
-        """(n,) the logarithm of how many times as common the traits of entities (n,) are at places (n,), ascending, as
-        they would be if these were open to all; −∞ of entities of which no fact says anything.
+        """(n,) the logarithm of how many times as common the traits of entities (n,) are at places (n,), ascending,
+        where they do not stand, as they would be if these were open to all; −∞ of entities of which no fact says
+        anything.
         """
         found: Floats = np.where(np.diff(self.offsets)[entity] > 0, 0.0, -np.inf)
         keys, first, size = np.unique(place, return_index=True, return_counts=True)
         for key, start, end in zip(keys.tolist(), first.tolist(), (first + size).tolist(), strict=True):
             owner, _, ratio = self._ratios(entity[start:end], key)
-            stands = np.isin(entity[start:end], self._standing(key))
-            found[start:end] += np.where(stands, 0.0, np.bincount(owner, ratio, end - start))
+            found[start:end] += np.bincount(owner, ratio, end - start)
+        return found
+
+    def _stands(self, entity: Ids, place: Ids) -> Flags:
+        """(n,) whether a fact has these entities (n,) at these places (n,)."""
+        wanted, last = place * len(self.offsets) + entity, len(self._known) - 1
+        if last < 0:
+            return np.zeros(len(entity), dtype=np.bool_)
+        return np.asarray(self._known[np.minimum(np.searchsorted(self._known, wanted), last)] == wanted)
+
+    @cached_property
+    def _known(self) -> Ids:
+        """Who stands where, as one ascending number each."""
+        owner, value = self.seen.pairs(self.places)
+        found: Ids = self.places[owner] * len(self.offsets) + value
         return found
 
     def _ratios(self, entity: Ids, place: int) -> tuple[Ids, Ids, Floats]:
