@@ -65,7 +65,7 @@ def test_minutes_hold_for_a_run_that_starts_from_another_and_for_one_that_goes_o
     assert longer.settings.schedule.seconds == 2.4
     assert longer.settings.validation.seconds == pytest.approx(2 * made.settings.validation.seconds)
     assert hynt.train(graph, out=made.path, minutes=0.02, resume=True).settings == made.settings
-    with pytest.raises(UsageError, match="schedule.seconds: 1.2 → 2.4"):
+    with pytest.raises(UsageError, match=r"schedule\.seconds: 1\.2 → 2\.4"):
         hynt.train(graph, out=made.path, minutes=0.04, resume=True)
 
 

@@ -202,6 +202,17 @@ def test_a_command_whose_minutes_are_too_few_trains_for_a_part_of_them(monkeypat
     assert run.manifest["training"]["seconds"] == pytest.approx(0.2 * 30, abs=1)
 
 
+@pytest.mark.parametrize("model", ["hynt", "kbln"])
+def test_without_timing_steps_all_of_the_time_is_planned_too(model):
+    """As on a GPU, where a step is captured before it can be timed."""
+    settings = resolved(model, minutes=1)
+    found = estimate(small_graph(), settings, CPU, 20.0, steps=False)
+    assert found.spent > 20
+    assert found.spent + found.seconds + found.beside == pytest.approx(60)
+    later = 1.25 if model == "kbln" else 1.0
+    assert found.seconds == pytest.approx(later * (60 - found.reserved))
+
+
 def test_a_run_that_was_stopped_keeps_what_is_reserved(tmp_path):
     settings, time, stopper = replace(resolved(minutes=1), model=tiny_settings().model), iter(range(10**9)), Stopper()
     run = start(small_graph(), settings, tmp_path / "run", CPU)
