@@ -91,6 +91,8 @@ def test_an_update_that_the_journal_lacks_and_one_that_is_not_there_are_refused(
         ),
         ({"remove": {"head": "Nobody", "relation": "knows", "tail": "person 1"}}, "the graph does not hold this"),
         ({"remove_entity": "Nobody"}, "the graph has no entity 'Nobody'"),
+        ({"add": {"head": "\x1b[2JZoe", "relation": "knows", "tail": "person 1"}}, "these are not changes of a graph"),
+        ({"label": ["Zoe", "\x1b[2J", ""]}, "these are not changes of a graph"),
         ({"run": "import os"}, "these are not changes of a graph"),
         ({"merge": ["person 1", "person 1"]}, "an entity cannot be merged with itself"),
     ],
@@ -121,3 +123,19 @@ def test_updates_that_were_not_listed_stay_behind(hynt, updated, tmp_path):
     listed(updated, without=f"{UPDATES}/{JOURNAL}")
     assert hynt.fair("pull", updated, tmp_path / "pulled").code == 0
     assert not (tmp_path / "pulled" / UPDATES).exists()
+
+
+def test_where_an_update_comes_from_commands_no_terminal(hynt, updated, tmp_path):
+    lines = [json.loads(line) for line in (updated / UPDATES / JOURNAL).read_text().splitlines()]
+    for line in lines:
+        line["source"] = line["at"] = "\x1b[2J\u202e"
+    (updated / UPDATES / JOURNAL).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    sign_updates(updated)
+    listed(updated)
+    assert hynt.fair("pull", updated, tmp_path / "pulled").code == 0
+    asked = ("--head", "Zoe", "--relation", "knows", "--tail", "?")
+    for command in (("update", tmp_path / "pulled", "--log"), ("predict", tmp_path / "pulled", *asked)):
+        told = hynt.fair(*command).printed
+        assert r"\x1b[2J\u202e" in "".join(told.split())
+        assert "\x1b" not in told
+        assert "\u202e" not in told

@@ -17,19 +17,21 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hynt.errors import DataError, UsageError
+from hynt.errors import DataError, RecordProblem, UsageError
 from hynt.files import RESTORE, check_regular, flush, sha256_of, write_whole, writing
+from hynt.formats.values import check_name
 from hynt.graph.changes import encoded, merged, with_facts, without_entity, without_facts
 from hynt.graph.fact import Fact, FactKey, Number, Qualifier, Value
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.graph.sentences import Sentences
 from hynt.graph.storage import load_graph
 from hynt.graph.vocabulary import Entity
+from hynt.markup import shown
 from hynt.runs.place import is_run, open_run, refuse_packaged, whole_run
 
 UPDATES, JOURNAL, LOCK = "updates", "journal.jsonl", "lock"
@@ -197,7 +199,7 @@ class Journal:
             raise DataError("the file was changed: its hash is not the journal's.", where=str(path), advice=RESTORE)
         try:
             return GraphChange.from_lines(path.read_text(encoding="utf-8"))
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, RecordProblem):
             raise DataError("these are not changes of a graph.", where=str(path), advice=RESTORE) from None
 
     def count_added(self, known: AddedFacts, version: int | None = None) -> AddedFacts:
@@ -355,6 +357,7 @@ def _version(line: bytes, number: int) -> Version | None:
         if digest != _digest(json.dumps(content, sort_keys=True)) or content["version"] != number:
             return None
         version = Version(**{"source": "", **content})
+        version = replace(version, source=shown(version.source), at=shown(version.at))  # somebody else's may hold codes
         kinds = {field.name: str if field.type == "str" else int for field in fields(Version)}
         is_fine = all(
             type(value) is kinds[name] and (not isinstance(value, int) or 0 <= value < 2**53)
@@ -393,8 +396,7 @@ def _from_plain(plain: Mapping[str, Any]) -> Fact:
 def _name(given: Any) -> str:
     if not isinstance(given, str):
         raise TypeError(f"a name is a text, not {given!r}")
-    given.encode()  # half a character is a ValueError
-    return given
+    return check_name(given, "name") if given else given  # a literal and a unit may be empty
 
 
 def graph_as_of(source: str | os.PathLike[str], version: int | None = None) -> KnowledgeGraph:
