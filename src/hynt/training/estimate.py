@@ -20,6 +20,7 @@ from hynt.batches.fact_tensors import FactTensors
 from hynt.batches.number_scaling import NumberScaling
 from hynt.evaluation.combining import weighing_bytes, weighing_seconds
 from hynt.graph.knowledge_graph import KnowledgeGraph
+from hynt.kernels.device import give_back_freed_memory
 from hynt.models.contract import Model
 from hynt.models.registry import MODELS
 from hynt.objectives.streams import Phase
@@ -196,6 +197,7 @@ def beside_training(
         whole = replace(settings, validation=replace(validation, facts=None))
         evaluator = evaluator_of(whole, data.graph, data.scaling, data.literals, device)
         made, weighed = weighing_seconds(settings.model_name, model, data.facts, evaluator, time.perf_counter)
+        give_back_freed_memory()  # training needs it
         fitting = made * (1 + bool(data.scaling.is_log.any())) + weighed  # means on log scales: made once more
     return check, fitting
 
