@@ -20,10 +20,8 @@ from hynt.graph.vocabulary import Ids
 from hynt.kernels.device import threads_at_most
 from hynt.models.combination import GroupWeights
 
-FOR_A_RELATION, FOR_NUMBERS = 25, 50
-"""Questions from which on a relation may have weights of its own: for links and relations, and for numbers, whose
-errors vary more.
-"""
+FOR_A_RELATION = 50
+"""Questions from which on a relation may have weights of its own."""
 FOR_A_SHARE, LARGEST_SHARE = 20, 0.99
 """The same for a member that answers some questions, and its largest share: what is left answers the others."""
 TO_ALL = 10.0
@@ -74,7 +72,7 @@ def fit_ranks(asked: Asked, able: Sequence[bool], trained: int) -> GroupWeights:
 
     weights = _better(asked, fit, [prior, *(_one_hot(count, one) for one in range(count) if able[one])], _reciprocal)
     relations: dict[int, Tensor] = {}
-    for relation, some in _by_relation(asked, FOR_A_RELATION):
+    for relation, some in _by_relation(asked):
         own = _better(some, lambda part: _softmax_fit(part, weights, usable, TO_ALL), [weights], _reciprocal)
         if own is not weights:
             relations[relation] = own
@@ -164,7 +162,7 @@ def fit_numbers(asked: Asked, able: Sequence[bool], trained: int) -> GroupWeight
     singles = [_one_hot(count, one) for one in range(count) if always[one]]
     weights = _better(asked, fit, [mean, *singles], _squared)
     relations: dict[int, Tensor] = {}
-    for relation, some in _by_relation(asked, FOR_NUMBERS):
+    for relation, some in _by_relation(asked):
         own = _better(some, lambda part: _least_squares(part, weights, usable, TO_ALL), [weights], _squared)
         if own is not weights:
             relations[relation] = own
@@ -270,7 +268,7 @@ SMALLEST_HALF = 4
 """Questions below which nothing can be told from a half."""
 
 
-def _by_relation(asked: Asked, least: int) -> Iterator[tuple[int, Asked]]:
+def _by_relation(asked: Asked, least: int = FOR_A_RELATION) -> Iterator[tuple[int, Asked]]:
     found, counts = np.unique(asked.relation, return_counts=True)
     enough: NDArray[np.int64] = found[counts >= least]
     for one in enough if len(found) > 1 else ():  # a single one has the weights of all
