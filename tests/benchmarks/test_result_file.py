@@ -37,8 +37,9 @@ def test_every_raw_file_has_the_one_form():
     assert len(files) > 50
     for path in files:
         text = path.read_text(encoding="utf-8")
-        assert parsed(json.loads(text), path.name).rows
-        assert len(text) < 250_000, path.name
+        rows = parsed(json.loads(text), path.name).rows
+        assert rows
+        assert len(text) < max(250_000, 2_000 * len(rows)), path.name  # only many rows make a large file
         assert not re.search(r'"(/tmp|/home|/root|/work|~)/', text), path.name
 
 
