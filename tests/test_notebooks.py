@@ -31,7 +31,8 @@ def test_every_cell_runs(path, tmp_path, monkeypatch):
 def test_what_is_kept_is_what_a_reader_wants(path):
     shown = [output for cell in code_cells(path) for output in cell["outputs"]]
     assert sum("text/html" in output.get("data", {}) for output in shown) >= 3  # graphs, runs and answers as tables
-    assert any("".join(output.get("text", "")).startswith(("note: training", "fold 1")) for output in shown)
+    lines = [line for output in shown for line in "".join(output.get("text", "")).splitlines()]
+    assert any(line.startswith(("note: training", "fold 1")) for line in lines)
     page = notebooks.page(path.read_text(encoding="utf-8"))
     assert page.startswith("# ")
     assert "\r" not in page

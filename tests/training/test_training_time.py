@@ -5,7 +5,7 @@ from __future__ import annotations
 import pkgutil
 import time
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
@@ -23,6 +23,7 @@ from hynt.distributed.worker_group import SingleProcess
 from hynt.errors import UsageError
 from hynt.evaluation.combining import weighing_bytes
 from hynt.formats.from_python import graph_from_facts
+from hynt.front.training import time_text
 from hynt.graph.knowledge_graph import KnowledgeGraph
 from hynt.interruption import Stopper
 from hynt.models.contract import Position
@@ -35,7 +36,7 @@ from hynt.runs.checkpoint import EpochRecord, Interrupted, TrainingProgress
 from hynt.runs.run_folder import RunFolder
 from hynt.runs.training_data import fit_scaling
 from hynt.training.default_model import cases, model_for
-from hynt.training.estimate import _seconds, estimate
+from hynt.training.estimate import Estimate, _seconds, estimate
 from hynt.training.optimisation import learning_rate
 from hynt.training.process import threads_for
 from hynt.training.resolve_settings import (
@@ -331,6 +332,13 @@ def test_an_estimate_tells_what_weighing_statistics_takes_on_top():
     scores = 8 * RANKING * questions * (min(entities, RANKING * 64 + 64) + 1)
     assert found.weighing == 3 * scores + 20_000_000
     assert found.memory == found.process + found.weighing
+
+
+def test_no_time_is_told_as_nothing():
+    quick = Estimate(**dict.fromkeys((one.name for one in fields(Estimate)), 0))
+    for found in (quick, replace(quick, epochs=2, first_epochs=1), replace(quick, reserved=0.1)):
+        assert "1 s" in time_text(found)
+        assert " 0 s" not in time_text(found)
 
 
 def test_an_estimate_tells_what_making_rules_takes_where_that_is_more():

@@ -341,18 +341,19 @@ def time_text(found: Estimate) -> str:
     """How long a run takes, and for what, in words."""
     from hynt.progress import duration
 
+    def told(seconds: float) -> str:
+        return duration(max(seconds, 1.0))
+
     rest = "validation and weighing statistics" if found.weighing_seconds else "validation"
-    beside = duration(max(found.beside, 1.0))
     if found.reserved:
-        whole = duration(found.spent + found.seconds + found.beside)
-        return f"this takes about {whole}: {duration(found.seconds)} of training, the rest for {rest}"
+        whole = told(found.spent + found.seconds + found.beside)
+        return f"this takes about {whole}: {told(found.seconds)} of training, the rest for {rest}"
     if found.first_epochs < found.epochs:
-        most = f"then on while validation improves, {duration(found.seconds)} at most"
         return (
-            f"training takes about {duration(found.first_seconds)}, {most}; {rest} about {beside} more; "
-            "--minutes N plans all of it to end there"
+            f"training takes about {told(found.first_seconds)}, then on while validation improves, "
+            f"{told(found.seconds)} at most; {rest} about {told(found.beside)} more; --minutes N plans all of it to end there"
         )
-    return f"training takes about {duration(found.seconds)}; {rest} about {beside} more"
+    return f"training takes about {told(found.seconds)}; {rest} about {told(found.beside)} more"
 
 
 def say_hint(graph: KnowledgeGraph, note: Callable[[str], None]) -> None:
