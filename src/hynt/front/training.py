@@ -348,12 +348,11 @@ def time_text(found: Estimate) -> str:
     if found.reserved:
         whole = told(found.spent + found.seconds + found.beside)
         return f"this takes about {whole}: {told(found.seconds)} of training, the rest for {rest}"
+    more = f"{rest} about {told(found.beside)} more"
     if found.first_epochs < found.epochs:
-        return (
-            f"training takes about {told(found.first_seconds)}, then on while validation improves, "
-            f"{told(found.seconds)} at most; {rest} about {told(found.beside)} more; --minutes N plans all of it to end there"
-        )
-    return f"training takes about {told(found.seconds)}; {rest} about {told(found.beside)} more"
+        first = f"training takes about {told(found.first_seconds)}, then on while validation improves"
+        return f"{first}, {told(found.seconds)} at most; {more}; --minutes N plans all of it to end there"
+    return f"training takes about {told(found.seconds)}; {more}"
 
 
 def say_hint(graph: KnowledgeGraph, note: Callable[[str], None]) -> None:
